@@ -110,6 +110,27 @@ def test_an_id_depends_on_the_source_of_somebody_elses_part_of_the_world(
     assert plan.cell_version(campaign().cells[0]) == plan.code_version("gossip")
 
 
+def test_runs_are_in_the_same_world_if_only_their_protocols_differ() -> None:
+    def worlds(*changes: tuple[str, str]) -> list[str]:
+        return [run.world for run in runs(campaign(*changes))]
+
+    first, second, *again = worlds()
+    assert first != second  # another seed
+    assert again == [first, second]
+    assert worlds(('"gossip"', '"counter"'), ("set = { p = [0.5, 0.7] }", "")) == [first, second]
+    assert not set(worlds(("20.0", "21.0"))) & {first, second}
+
+
+def test_a_world_depends_on_what_is_in_a_file(tmp_path: Path) -> None:
+    def world(name: str, content: str) -> str:
+        (tmp_path / name).write_text(content)
+        line = f'radio = "disc"\nmobility = "contacts"\ntrace = "{tmp_path / name}"\nduration_s'
+        return runs(campaign(("duration_s", line)))[0].world
+
+    assert world("a", "20 0 1\n") == world("b", "20 0 1\n")
+    assert world("a", "20 0 1\n") != world("c", "40 0 1\n")
+
+
 def test_the_command_shows_the_very_run() -> None:
     keeping = campaign(("[world]", "[world]\nkeep_tables = true"))
     run = runs(keeping)[3]
@@ -173,6 +194,14 @@ def test_many_short_runs_make_few_partitions_that_get_smaller_but_not_too_small(
     assert sizes[0] > 50
     assert set(sizes[-4:-1]) == {4}  # half a second
     assert len(sizes) < 25
+
+
+def test_runs_in_one_world_are_next_to_each_other_if_they_cost_the_same() -> None:
+    all_runs = runs(campaign(("seeds = 2", "seeds = 20")))
+    (part, *_) = partitions(all_runs, 1)
+    worlds = [run.world for run in part]
+    assert len(set(worlds)) > 1
+    assert all(worlds[k] == worlds[k + 1] for k in range(0, len(worlds) - 1, 2))
 
 
 def test_few_short_runs_are_spread_over_the_cores() -> None:

@@ -13,6 +13,8 @@ from roamcast.errors import Interrupted
 from roamcast.lab import plan, simulate
 from roamcast.lab.campaign import parse
 from roamcast.lab.tables.folder import Folder
+from roamcast.world import simulate as simulating
+from roamcast.world.shared import Shared
 
 MESH = """\
 name = "mesh"
@@ -62,3 +64,33 @@ def test_a_machine_that_is_full_is_no_failure_of_a_run(
     with pytest.raises(Interrupted, match=os.strerror(number).lower()):
         done(Folder(tmp_path / "out"), tasks)
     assert Folder(tmp_path / "out").ended() == set()
+
+
+def test_runs_of_one_process_count_once_what_was_possible_in_a_world(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """\
+name = "shared"
+preset = "baldoni"
+seeds = 2
+[world]
+duration_s = 40.0
+publish_from_s = 10.0
+[[protocol]]
+name = "gossip"
+set = { p = [0.5, 1.0] }
+[[protocol]]
+name = "counter"
+"""
+    counted: list[int] = []
+    count = simulating.what_was_possible
+
+    def counting(*arguments: Any) -> int:
+        counted.append(1)
+        return count(*arguments)
+
+    monkeypatch.setattr(simulating, "what_was_possible", counting)
+    monkeypatch.setattr(simulate, "_shared", Shared())
+    ended = done(Folder(tmp_path / "out"), [simulate.task(run) for run in plan.runs(parse(text))])
+    assert len(ended) == 6
+    assert len(counted) == 2

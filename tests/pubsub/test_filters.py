@@ -147,6 +147,14 @@ def test_a_filter_of_an_unknown_class_can_be_combined() -> None:
     assert not unsatisfiable(own)
 
 
+@given(filters, st.lists(events, min_size=1, max_size=4), st.data())
+def test_what_a_filter_wants_is_what_it_matches_whatever_it_was_asked_before(
+    filter: Filter, asked: list[Event], data: st.DataObject
+) -> None:
+    for each in data.draw(st.lists(st.sampled_from(asked), max_size=10)):
+        assert filter.wants(each) == filter.matches(each)
+
+
 def test_only_filters_can_be_combined() -> None:
     three: Any = 3
     with pytest.raises(TypeError):

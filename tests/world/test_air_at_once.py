@@ -57,8 +57,8 @@ def test_frames_end_all_at_once_unless_rows_are_written_or_frames_are_lost_by_ch
 
 
 def strengths(stage: Stage, node: int) -> vec[float]:
-    station = stage.stations[node]
-    return stage.world.medium.strengths(station, stage.world.medium.hearers.row(station, 0), 0)
+    medium = stage.world.medium
+    return medium.strengths(node, medium.hearers.row(node, 0), 0)
 
 
 def test_strengths_of_nodes_that_stand_are_worked_out_once_and_each_frame_gets_a_copy() -> None:
@@ -72,6 +72,15 @@ def test_strengths_of_nodes_that_stand_are_worked_out_once_and_each_frame_gets_a
 def test_ranges_of_frames_differ_even_where_no_node_moves() -> None:
     stage = Stage([(0.0, 0.0), (50.0, 0.0)], law="two-ray", range_m=100.0, range_max_m=200.0, per_frame=True)
     assert strengths(stage, 0)[0] != strengths(stage, 0)[0]
+
+
+def test_strengths_are_worked_out_for_each_frame_where_a_wall_comes_and_goes() -> None:
+    area: dict[str, Any] = {"mobility": "static", "width_m": 150.0, "height_m": 100.0}
+    scenario = Scenario(nodes=9, subscribers=2, radio="two-ray", partition_until_s=5.0, **area)
+    medium = build(scenario, 1, "summary", LogSink()).medium
+    rows = [medium.hearers.row(0, t) for t in (0, 5_000_000)]
+    assert len(rows[0]) < len(rows[1])
+    assert [len(medium.strengths(0, row, 0)) for row in rows] == [len(row) for row in rows]
 
 
 # ---- who is visited

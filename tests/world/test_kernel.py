@@ -213,6 +213,24 @@ def test_a_node_that_recovers_without_tables_gets_muted_events_again() -> None:
     assert not published.flags[1] & HAS
 
 
+def test_copies_are_counted_beyond_what_fits_beside_the_flags() -> None:
+    stage = Stage(PAIR)
+    station = stage.stations[1]
+    stage.send(0.1, 0)
+    stage.run(0.15)
+    ((published,), _) = stage.recorder.events.by_publisher
+    before = published.flags[1]
+    station.mute(published.id)
+    air = stage.world.air
+    for count in range(1, 40):
+        air.receivers[0] = 1
+        assert air.count_copies(published, 1) == 0
+        assert station.heard(published.id) == count
+    station.unmute(published.id)
+    assert station.heard(published.id) == 0
+    assert published.flags[1] == before | HAS
+
+
 # ---- energy
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 from math import dist
+from typing import Any
 
 import pytest
 from scipy import stats
 
+from roamcast.world.mobility import build
 from roamcast.world.mobility.base import Leg
 from roamcast.world.mobility.city import CitySection
 from roamcast.world.mobility.legs import end_x, end_y
+from roamcast.world.scenario import Scenario
 from roamcast.world.streets import Street, StreetGraph, campus, read
 from tests.support.data import data
 from tests.world.walkers import Walker, crowd, speed
@@ -166,3 +169,23 @@ def test_the_epfl_map_can_be_driven_on() -> None:
         for leg in walker.legs(80):
             assert 0.0 <= leg.x <= 1200.0 and 0.0 <= leg.y <= 900.0
             assert speed(leg) == 0.0 or 8.0 - 1e-6 <= speed(leg) <= 13.0 + 1e-6
+
+
+def test_the_campus_is_made_once_and_runs_leave_it_as_it_is() -> None:
+    def graph(seed: int, **values: Any) -> StreetGraph:
+        model = build(Scenario(mobility="city", width_m=600.0, height_m=500.0, **values), seed)
+        assert isinstance(model, CitySection)
+        return model.graph
+
+    first = graph(1)
+    crowd(build(Scenario(mobility="city", width_m=600.0, height_m=500.0), 1), 6)
+    assert graph(2) is first
+    made = campus(1, 600.0, 500.0)
+    assert first.points == made.points
+    assert [(s.u, s.v, s.shape, s.speed_mps) for s in first.streets] == [
+        (s.u, s.v, s.shape, s.speed_mps) for s in made.streets
+    ]
+    assert (first.leaving, first.entering) == (made.leaving, made.entering)
+    main = graph(1, roads="main")
+    assert main.points == made.main_roads().points
+    assert len(main.points) < len(first.points)

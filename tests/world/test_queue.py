@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -14,34 +15,41 @@ from roamcast.world.queue import (
     COMPILED,
     END,
     FAULT,
-    INTERVAL_BITS,
     KIND_MASK,
     LAST_INSTANT,
+    LONG_BITS,
     MOTION,
     NODE_BITS,
     NODE_MASK,
     PUBLISH,
+    ROUND_BITS,
     SAMPLE,
+    SHORT_BITS,
     TIME_SHIFT,
     TIMEOUT,
     TIMER,
-    WHEEL,
     EventQueue,
     PlainQueue,
     VecQueue,
     event_queue,
+    interval_bits,
 )
 
 KINDS = (END, ACKNOWLEDGE, TIMEOUT, FAULT, MOTION, SAMPLE, PUBLISH, TIMER, ATTEMPT)
-BOTH = pytest.mark.parametrize("queue", [PlainQueue, VecQueue])
+FEW, MANY = 10, 10_000
+"""Nodes of a world; with many, intervals are short."""
+MAKERS: list[Callable[[], EventQueue]] = [PlainQueue, lambda: VecQueue(FEW), lambda: VecQueue(MANY)]
+BOTH = pytest.mark.parametrize("queue", MAKERS, ids=["plain", "few nodes", "many nodes"])
 
 Entry = tuple[int, int, int, int, int]
 """time, kind, node, serial, key"""
 
-ROUND = WHEEL << INTERVAL_BITS
+ROUND = 1 << ROUND_BITS
 TIMES = st.integers(0, 5) | st.integers(0, 3 * ROUND) | st.integers(0, LAST_INSTANT)
 EDGES = st.builds(
-    lambda edge, off: edge + off, st.sampled_from((1 << INTERVAL_BITS, ROUND, 2 * ROUND)), st.integers(-1, 1)
+    lambda edge, off: edge + off,
+    st.sampled_from((1 << SHORT_BITS, 1 << LONG_BITS, ROUND, 2 * ROUND)),
+    st.integers(-1, 1),
 )
 ENTRIES = st.tuples(
     TIMES | EDGES,
@@ -68,10 +76,10 @@ def order(entry: Entry) -> tuple[int, int, int, int]:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.none() | ENTRIES, max_size=80))
-def test_both_queues_agree_for_any_pushes_and_pops(steps: list[Entry | None]) -> None:
+@given(st.lists(st.none() | ENTRIES, max_size=80), st.sampled_from([FEW, MANY]))
+def test_both_queues_agree_for_any_pushes_and_pops(steps: list[Entry | None], nodes: int) -> None:
     """None is a pop. Entries with equal time, kind, node and serial are the same event."""
-    plain, unboxed = PlainQueue(), VecQueue()
+    plain, unboxed = PlainQueue(), VecQueue(nodes)
     held: dict[tuple[int, int, int, int], bool] = {}
     for step in steps:
         if step is None:
@@ -89,7 +97,7 @@ def test_both_queues_agree_for_any_pushes_and_pops(steps: list[Entry | None]) ->
 
 
 @BOTH
-def test_the_order_is_time_kind_node_serial_whatever_the_order_of_pushes(queue: type[EventQueue]) -> None:
+def test_the_order_is_time_kind_node_serial_whatever_the_order_of_pushes(queue: Callable[[], EventQueue]) -> None:
     entries = [(t, kind, node, serial, 7) for t in (3, 4) for kind in KINDS for node in (0, 9) for serial in (1, 2)]
     for seed in range(20):
         pushed = entries[:]
@@ -104,7 +112,7 @@ def test_frames_arrive_before_nodes_act_at_the_same_instant() -> None:
 
 
 @BOTH
-def test_nothing_is_lost_or_late_when_time_goes_on_for_many_rounds(queue: type[EventQueue]) -> None:
+def test_nothing_is_lost_or_late_when_time_goes_on_for_many_rounds(queue: Callable[[], EventQueue]) -> None:
     """As in a run: a popped event sets the clock, and pushed events are due soon, much later, or at once."""
     draws = random.Random(1)
     made = queue()
@@ -115,14 +123,14 @@ def test_nothing_is_lost_or_late_when_time_goes_on_for_many_rounds(queue: type[E
         assert first == min(waiting)
         waiting.remove(first)
         for _ in range(1 if len(waiting) > 40 else 2):
-            reach = draws.choice((1, 1 << INTERVAL_BITS, ROUND, 5 * ROUND))
+            reach = draws.choice((1, 1 << SHORT_BITS, ROUND, 5 * ROUND))
             entry = (first[0] + draws.randrange(reach), TIMER, draws.randrange(9), 2 * serial + len(waiting) % 2, 7)
             made.push(*entry)
             waiting.append(entry)
 
 
 def test_popping_an_empty_queue_is_an_error() -> None:
-    made = VecQueue()
+    made = VecQueue(FEW)
     made.push(5, TIMER, 0, 0, 0)
     made.pop()
     with pytest.raises(IndexError):
@@ -130,14 +138,14 @@ def test_popping_an_empty_queue_is_an_error() -> None:
 
 
 @BOTH
-def test_the_last_instant_and_the_last_node_fit_in(queue: type[EventQueue]) -> None:
+def test_the_last_instant_and_the_last_node_fit_in(queue: Callable[[], EventQueue]) -> None:
     farthest = (LAST_INSTANT, KIND_MASK, NODE_MASK, (1 << 62), -1)
     nearer = (LAST_INSTANT - 1, KIND_MASK, NODE_MASK, (1 << 62), -1)
     assert drained(queue(), [farthest, nearer]) == [nearer, farthest]
 
 
-@pytest.mark.parametrize("queue", [VecQueue] if COMPILED else [PlainQueue, VecQueue])  # the plain one is for plain ints
-def test_an_event_after_the_last_instant_never_comes_first(queue: type[EventQueue]) -> None:
+@pytest.mark.parametrize("queue", MAKERS[1:] if COMPILED else MAKERS)  # the plain one is for plain ints
+def test_an_event_after_the_last_instant_never_comes_first(queue: Callable[[], EventQueue]) -> None:
     """Such as a crash after a year, or a timer for an event that never expires."""
     made = queue()
     made.push(1 << 52, TIMER, 0, 0, 0)
@@ -146,4 +154,8 @@ def test_an_event_after_the_last_instant_never_comes_first(queue: type[EventQueu
 
 
 def test_the_fastest_queue_for_this_build_is_used() -> None:
-    assert type(event_queue()) is (VecQueue if COMPILED else PlainQueue)
+    assert type(event_queue(FEW)) is (VecQueue if COMPILED else PlainQueue)
+
+
+def test_many_nodes_have_shorter_intervals() -> None:
+    assert [interval_bits(nodes) for nodes in (1, 250, 251, 1_000_000)] == [7, 7, 4, 4]

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from roamcast.world.timers import NONE, Timers
 from tests.world.places import CELL
 from tests.world.stage import Stage, Words
 
-KEYS = st.integers(0, 3)
+KEYS = st.integers(0, 3) | st.integers(-4, 20).map(lambda n: n << 40) | st.integers(-(1 << 61), 1 << 61)
 STEPS = st.one_of(
     st.tuples(st.just("set"), KEYS),
     st.tuples(st.just("cancel"), KEYS),
@@ -18,7 +19,7 @@ STEPS = st.one_of(
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(STEPS, max_size=25))
+@given(st.lists(STEPS, max_size=60))
 @example([("set", 0), ("ring", 0), ("ring", 0)])
 @example([("set", 0), ("set", 1), ("ring", 0), ("set", 1), ("ring", 1)])
 def test_timers_behave_like_a_dictionary(steps: list[tuple[str, int]]) -> None:
@@ -41,6 +42,21 @@ def test_timers_behave_like_a_dictionary(steps: list[tuple[str, int]]) -> None:
             assert station.goes_off(key, serial) == rings
             if rings:
                 del counts[key]
+
+
+@given(st.lists(st.tuples(KEYS, st.booleans()), max_size=80))
+def test_the_table_of_timers_is_a_dictionary(steps: list[tuple[int, bool]]) -> None:
+    """Keys whose lowest bits are alike share slots, and a gap moves those behind it."""
+    table, twin = Timers(), dict[int, int]()
+    for serial, (key, is_set) in enumerate(steps, 1):
+        if is_set:
+            table.set(key, serial)
+            twin[key] = serial
+        else:
+            table.remove(key)
+            twin.pop(key, None)
+        assert {each: table.serial(each) for each, _ in steps} == {each: twin.get(each, NONE) for each, _ in steps}
+        assert len(table) == len(twin)
 
 
 def test_a_timer_for_the_past_is_refused_and_the_one_that_is_set_stays() -> None:

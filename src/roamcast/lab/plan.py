@@ -48,13 +48,18 @@ LEAST_S = 0.5
 
 
 class Run(msgspec.Struct, frozen=True):
-    """A cell with a seed. `id` is a digest of all that decides it; `place` is the cell's place in its campaign."""
+    """A cell with a seed. `id` is a digest of all that decides it; `place` is the cell's place in its campaign.
+
+    `world` is a digest of what decides it except its protocol: runs with the same one have the same nodes, which meet
+    at the same times.
+    """
 
     id: str
     campaign: Campaign
     place: int
     seed: int
     cost_s: float
+    world: str = ""
 
     @property
     def cell(self) -> Cell:
@@ -71,9 +76,11 @@ def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[
     planned: list[Run] = []
     for k, cell in enumerate(campaign.cells):
         decides = _decides(cell)
+        world = _decides_world(cell)
         cost_s = estimate_s(cell, campaign.level)
         for seed in campaign.seeds if seeds is None else seeds.get(k, []):
-            planned.append(Run(_hex(f"{decides} {seed} {campaign.level}".encode()), campaign, k, seed, cost_s))
+            id = _hex(f"{decides} {seed} {campaign.level}".encode())
+            planned.append(Run(id, campaign, k, seed, cost_s, _hex(f"{world} {seed}".encode())))
     return planned
 
 
@@ -82,11 +89,21 @@ def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[
 
 def _decides(cell: Cell) -> str:
     """Everything except the seed; code and files by their contents."""
-    world = cell.scenario.facts()
-    for field in FILES:  # what decides is in the file, not its name
-        if world.get(field):  # what only concerns other worlds is left out
-            world[field] = contents(field, world[field])
-    return _hex(msgspec.json.encode([cell_version(cell), world, cell.protocol, cell.params], order="sorted"))
+    return _hex(msgspec.json.encode([cell_version(cell), _facts(cell), cell.protocol, cell.params], order="sorted"))
+
+
+def _decides_world(cell: Cell) -> str:
+    """The same without the protocol."""
+    return _hex(msgspec.json.encode([code_version("", **_outside(cell)), _facts(cell)], order="sorted"))
+
+
+def _facts(cell: Cell) -> dict[str, Any]:
+    """Of the scenario; what decides is in a file, not its name."""
+    facts = cell.scenario.facts()
+    for field in FILES:
+        if facts.get(field):  # what only concerns other worlds is left out
+            facts[field] = contents(field, facts[field])
+    return facts
 
 
 def contents(field: str, path: str) -> list[Any]:
@@ -105,14 +122,19 @@ def file_digest(path: str) -> str:
 
 def cell_version(cell: Cell) -> str:
     """Of the program that decides what a run of this cell gives: ours, and what comes from outside."""
+    return code_version(cell.protocol, **_outside(cell))
+
+
+def _outside(cell: Cell) -> dict[str, str]:
+    """The parts of its world that are none of ours."""
     names = {part: getattr(cell.scenario, part) for part in PARTS}
-    return code_version(cell.protocol, **{part: name for part, name in names.items() if PARTS[part].outside(name)})
+    return {part: name for part, name in names.items() if PARTS[part].outside(name)}
 
 
 @cache
 def code_version(protocol: str, **parts: str) -> str:
-    """Of a protocol, and of those parts of the world that are none of ours."""
-    outside = [] if protocol in registry.BUILT_IN else [registry.get(protocol)]
+    """Of a protocol, if one is named, and of those parts of the world that are none of ours."""
+    outside = [] if not protocol or protocol in registry.BUILT_IN else [registry.get(protocol)]
     outside += [PARTS[part].get(name) for part, name in parts.items()]
     return "+".join([code.version(), *map(digest, outside)])
 
@@ -177,9 +199,10 @@ def simulator_is_compiled() -> bool:
 def partitions(planned: list[Run], cores: int) -> list[list[Run]]:
     """Longest first, in partitions that get smaller: the first ones save overhead, the last ones even out the end.
 
-    Each takes what a core would do in a third of the time that is left, one run at least, and none is too small.
+    Each takes what a core would do in a third of the time that is left, one run at least, and none is too small. Of
+    runs that cost the same, those in the same world are next to each other: they share some work (world/shared.py).
     """
-    ordered = sorted(planned, key=lambda run: (-run.cost_s, run.id))
+    ordered = sorted(planned, key=lambda run: (-run.cost_s, run.world, run.id))
     left_s = sum(run.cost_s for run in ordered)
     least_s = min(LEAST_S, left_s / (TASKS_AT_A_TIME * cores))
     parts: list[list[Run]] = []

@@ -29,6 +29,7 @@ from roamcast.lab.tables.endings import Endings
 from roamcast.lab.tables.folder import MOST_ATTEMPTS, Folder, failure_of
 from roamcast.storage import why
 from roamcast.world.scenario import FILES, Scenario
+from roamcast.world.shared import Shared
 from roamcast.world.simulate import simulate
 
 Task = dict[str, Any]
@@ -38,6 +39,10 @@ OUTSIDE = files.FAILING | MOUNTS | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 """Errors of disks, mounts and a machine that is full, which no run causes."""
 HARD = 3.0
 """A run that cannot be interrupted has so many times its limit, of processor time; then its worker is killed."""
+
+
+_shared = Shared()
+"""By the runs of this process."""
 
 
 class Done(NamedTuple):
@@ -56,6 +61,7 @@ def task(run: Run, limit_s: float = 0.0) -> Task:
         "params": json.dumps(run.cell.params),
         "scenario": msgspec.json.encode(run.cell.scenario).decode(),
         "seed": run.seed,
+        "world": run.world,
         "level": run.campaign.level,
         "command": run.command(),
         "limit_s": limit_s,
@@ -135,6 +141,7 @@ def _simulate(endings: Endings, task: Task, check: Callable[[float], None], tall
         sink=endings.sink(task["run"], tally),
         run=task["run"],
         progress=check,
+        shared=_shared.of(task["world"]),
     )
 
 

@@ -49,6 +49,11 @@ class Filter:
     def matches(self, event: Event) -> bool:
         raise NotImplementedError
 
+    def wants(self, event: Event) -> bool:
+        """Whether it matches. The answer about the last event is kept, because a flood asks a filter that many nodes
+        share about the same event again and again."""
+        return self.matches(event)
+
     def fields(self) -> list[Any]:
         """Its form on the air; `filter_from_fields` is the inverse."""
         raise NotImplementedError
@@ -71,6 +76,14 @@ class Expression(Filter):
         self.text: Final = text
         self.leaves: Final = leaves
         self.depth: Final = depth
+        self._asked: Event | None = None  # the event that `wants` was asked about last, …
+        self._wanted = False  # … and the answer
+
+    def wants(self, event: Event) -> bool:
+        if event is not self._asked:
+            self._wanted = self.matches(event)
+            self._asked = event
+        return self._wanted
 
     def __str__(self) -> str:
         return self.text

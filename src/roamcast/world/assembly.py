@@ -18,6 +18,7 @@ from roamcast.world.faults import Faults
 from roamcast.world.kernel import World
 from roamcast.world.mac.lora import Lora as LoraMac
 from roamcast.world.mobility.static import Placed
+from roamcast.world.outlook import Outlook
 from roamcast.world.queue import event_queue
 from roamcast.world.radio import Lora, Radio, Table
 from roamcast.world.recorder import Recorder
@@ -33,8 +34,12 @@ MANY = 1000
 
 OPEN = ("waypoint", "direction", "gauss-markov")
 """Models of movement in an area without streets."""
-GOOD_PART = 0.25
-"""Of all nodes: looking at all of them is then at most four times the work of looking at those in reach."""
+CHANGE = 55.0
+"""Foreseeing a change takes as long as looking at so many nodes, …"""
+LOOK = 10.0
+"""… and a look takes as long as looking at so many, beside those at which it looks."""
+FLOODED = 1000
+"""A guess: few floods reach more nodes, since hops are limited, however many nodes there are."""
 
 MARGIN = 1e-6
 """Far above rounding errors of contacts (contacts/kinetic.py), and too little to cost anything."""
@@ -89,7 +94,7 @@ def assemble(
     order: Iterable[int],
 ) -> World:
     """Stations are made in this `order`, and so lie in memory in it."""
-    events = event_queue()
+    events = event_queue(len(radio.ranges))
     access.settle(len(radio.ranges))
     recorder = Recorder(len(radio.ranges), level, sink, spec.power)
     made = {i: Station(i, seed, events, access, radio, motion, recorder) for i in order}
@@ -175,16 +180,18 @@ def contacts_of(s: Scenario, seed: int, radio: Radio, reaches: list[float]) -> N
     return SoughtContacts(mobility.build(s, traffic), s.nodes, traffic, reaches)
 
 
+def in_the_open(s: Scenario, radio: Radio) -> bool:
+    """Whether nodes walk in an area without streets, and their distance alone decides who hears whom."""
+    return s.mobility in OPEN and not s.positions and not isinstance(radio, Lora | Table)
+
+
 def worth_seeking(s: Scenario, radio: Radio, reaches: list[float]) -> bool:
-    """Whether contacts change more often than frames are sent, a frame reaches a good part of all nodes, and the radio
-    is one for which a node too many in a row does no harm. Results are the same either way."""
-    in_the_open = s.mobility in OPEN and not s.positions
-    graded = not (radio.plain or isinstance(radio, Lora | Table) or parts.RADIO.outside(s.radio))
-    reach = min(reaches)
-    if not (in_the_open and graded and pi * reach**2 >= GOOD_PART * s.width_m * s.height_m):
+    """Whether foreseeing all changes of contacts takes longer than looking for hearers at each frame, about: at the
+    nodes of nine cells. Results are the same either way."""
+    if not in_the_open(s, radio) or parts.RADIO.outside(s.radio):
         return False
-    frames = s.publishers * s.rate_hz * s.nodes / 2.0  # if every second node forwards every event
-    return changes_per_s(s, reach) > frames
+    looked_at = s.nodes * min(1.0, 9.0 * max(reaches) ** 2 / (s.width_m * s.height_m))
+    return CHANGE * changes_per_s(s, min(reaches)) > (LOOK + looked_at) * frames_per_s(s)
 
 
 def changes_per_s(s: Scenario, reach: float) -> float:
@@ -192,6 +199,14 @@ def changes_per_s(s: Scenario, reach: float) -> float:
     the mean speed, on average, sweeps over them with the width of its reach."""
     faster = (s.speed_min_mps + s.speed_max_mps) / 2.0 * 4.0 / pi
     return s.nodes * 2.0 * reach * faster * s.nodes / (s.width_m * s.height_m)
+
+
+def frames_per_s(s: Scenario) -> float:
+    """How many frames are sent in a second, about, if every second node of those that a flood reaches forwards it."""
+    events = s.publishers * s.rate_hz
+    if s.events:
+        events = s.events / max(1.0, (s.publish_until_s or s.duration_s) - s.publish_from_s)
+    return events * min(s.nodes, FLOODED) / 2.0
 
 
 def motion_of(s: Scenario, seed: int, ranges: list[float], from_s: float = 0.0) -> Neighbourhood:
@@ -221,6 +236,23 @@ def decodable(s: Scenario, seed: int, from_s: float = 0.0) -> Neighbourhood:
     if s.links:
         links.connect(s, moving)
     return moving
+
+
+def outlook(s: Scenario, seed: int, from_s: float, events: int) -> tuple[Outlook, float] | None:
+    """The same without contacts, where that is less work for so many events; and how much work contacts would be."""
+    radio = radio_of(s, seed)
+    ranges = decodable_ranges(radio, s.nodes)
+    work = CHANGE * changes_per_s(s, min(ranges)) * (s.duration_s - from_s)
+    if not in_the_open(s, radio) or events * looks_of_flood(s, min(ranges)) > work:
+        return None
+    traffic = traffic_of(s, seed)
+    return Outlook(mobility.build(s, traffic), s.nodes, traffic, ranges, from_s), work
+
+
+def looks_of_flood(s: Scenario, reach: float) -> float:
+    """At how many nodes an ideal flood looks, about: one in every disc passes the event on, and looks at all nodes that
+    are left, on average half of them."""
+    return s.nodes / 2.0 * max(1.0, s.width_m * s.height_m / (pi * reach * reach))
 
 
 def _cut_weak_links(radio: Lora, moving: Neighbourhood, nodes: int) -> None:

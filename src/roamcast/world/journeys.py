@@ -25,7 +25,7 @@ from heapq import heappop, heappush
 from typing import Final, final
 
 from librt.vecs import append, vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from roamcast.world.contacts.neighbourhood import LinkObserver, Neighbourhood
 from roamcast.world.contacts.rows import SortedRows
@@ -134,8 +134,7 @@ class Journeys(LinkObserver):
         last: i64 = 0
         k: i64 = 0
         while k <= last:
-            for hearer in self._heard_from(waiting[k]):
-                j = i64(hearer)
+            for j in self._heard_from(waiting[k]):
                 if seen[j] != flood:
                     seen[j] = flood
                     if self._is_up[j]:
@@ -155,7 +154,7 @@ class Journeys(LinkObserver):
                     lacking = events & ~self._held[j]
                     if lacking:
                         self._held[j] |= lacking
-                        waiting.append((int(j), lacking))
+                        waiting.append((j, lacking))
 
     def _forget_common(self) -> None:
         """Events that all nodes have by now need no more work."""
@@ -169,22 +168,22 @@ class Journeys(LinkObserver):
 
     # ---- links at this instant, with those that end now (R2)
 
-    def _heard_from(self, i: i64) -> vec[i32]:
+    def _heard_from(self, i: i64) -> vec[i64]:
         """The nodes that hear i."""
         hearers = self.contacts.hearers[i]
         for k in range(self._endings):
             if self._ended[k] >> 32 == i:
-                hearers = append(hearers, i32(self._ended[k] & LOW))
+                hearers = append(hearers, self._ended[k] & LOW)
         return hearers
 
-    def _heard_by(self, j: i64) -> vec[i32]:
+    def _heard_by(self, j: i64) -> vec[i64]:
         """The nodes that j hears."""
         if self._sources is None:
             self._sources = turned_round(self.contacts.hearers)
         sources = self._sources[j]
         for k in range(self._endings):
             if self._ended[k] & LOW == j:
-                sources = append(sources, i32(self._ended[k] >> 32))
+                sources = append(sources, self._ended[k] >> 32)
         return sources
 
     def _end_link(self, i: i64, j: i64) -> None:
@@ -217,5 +216,5 @@ def turned_round(rows: SortedRows) -> SortedRows:
     turned = SortedRows(len(rows))
     for i in range(len(rows)):
         for j in rows[i]:
-            turned.put(i64(j), i, True)
+            turned.put(j, i, True)
     return turned

@@ -6,7 +6,7 @@ from math import inf
 from typing import final
 
 from librt.vecs import vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from roamcast.log import schema
 from roamcast.protocols.kit.interface import Params, Protocol
@@ -98,7 +98,7 @@ class World:
         self.medium = medium
         self.events = medium.events
         self.stations = medium.stations
-        self.everybody = vec[i32](range(len(medium.stations)))
+        self.everybody = vec[i64](range(len(medium.stations)))
         self.motion = medium.motion
         self.mac = medium.mac
         self.radio = medium.radio
@@ -152,8 +152,6 @@ class World:
         self.air = air.build(self.medium, protocol.wants_battery)
 
     def start(self) -> None:
-        for station in self.by_place:
-            self.medium.hearers.row(station, 0)  # rows made one after the other lie close together, too
         for station in self.by_place:
             station.protocol.on_start()
         for s in self.subscriptions:
@@ -245,9 +243,9 @@ class World:
         in_range = self.within_local_range(p.node, t) if p.scope == LOCAL else []
         paired = interested  # with the publisher: a copy without it would cost as much as the event's flood
         if self.absent > 0 or p.scope == LOCAL:
-            paired = [
-                i for i in interested if self.stations[i].up and (p.scope != LOCAL or i in in_range or i == p.node)
-            ]
+            near = set(in_range)
+            near.add(p.node)
+            paired = [i for i in interested if self.stations[i].up and (p.scope != LOCAL or i in near)]
         self.recorder.publish(t, p.node, event, interested, paired, in_range)
         self.publications.append((t, p.node, t + p.validity_us, paired))
         station.protocol.on_publish(event)
@@ -358,7 +356,6 @@ class World:
     def dissolve(self) -> None:
         """Nothing more will happen here: take the references away that go in circles, so that memory is free at
         once."""
-        self.motion.observer = None
         for station in self.stations:
             station.protocol = UNBORN
 

@@ -32,10 +32,15 @@ LAST_INSTANT: Final = (1 << 39) - 1
 LONGEST_S: Final = 500_000.0
 """The longest run: about six days, which leaves room for events planned after its end."""
 
-INTERVAL_BITS: Final = 6  # an interval of 64 us: hundreds of busy nodes have a handful of events in it
-WHEEL: Final = 2048  # intervals, a power of two: an eighth of a second
+FEW: Final = 250  # so many nodes have a handful of events …
+LONG_BITS: Final = 7  # … in an interval of 128 us, …
+SHORT_BITS: Final = 4  # … and more nodes in one of 16 us
+ROUND_BITS: Final = 17  # the wheel goes round in an eighth of a second
+GROUP_BITS: Final = 5
+GROUP: Final = 1 << GROUP_BITS  # so many intervals are skipped at once if they have no events
 NONE: Final = -1
-SERIAL: Final = 1  # the cells of an event, beside its first one
+EVENT: Final = 4  # numbers of an event, …
+SERIAL: Final = 1  # … beside its first one
 KEY: Final = 2
 NEXT: Final = 3
 
@@ -79,21 +84,39 @@ class VecQueue(EventQueue):
 
     Time is cut into intervals. A binary heap orders the events up to the end of the interval that is `reached`; these
     are few, so the heap is shallow. All other events wait without order: in the list of their interval if that is on
-    the wheel, which goes round once for every WHEEL intervals, and otherwise in the list `later`.
+    the wheel, which goes round in 2^ROUND_BITS us, and otherwise in the list `later`.
+
+    Many nodes have shorter intervals: a heap of a few events takes less time than one of a dozen.
     """
 
-    __slots__ = ("cells", "end", "free", "heads", "later", "on_wheel", "places", "reached", "size", "whens")
+    __slots__ = (
+        "bits",
+        "cells",
+        "end",
+        "free",
+        "heads",
+        "heap",
+        "last",
+        "later",
+        "marks",
+        "on_wheel",
+        "reached",
+        "size",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: int) -> None:
         super().__init__()
-        self.cells = vec[i64]()  # four for each event, from its place on: when, serial, key, the next place in its list
+        self.bits: i64 = interval_bits(nodes)
+        intervals = 1 << (ROUND_BITS - interval_bits(nodes))
+        self.cells = vec[i64]()  # four for each event that waits: when, serial, key, the next place in its list
         self.free: i64 = NONE  # the list of unused places
-        self.size: i64 = 0  # of the heap, …
-        self.whens = vec[i64]()  # … which has each event's first cell here
-        self.places = vec[i64]()
+        self.heap = vec[i64]()  # four for each event here: when, serial, key, nothing
+        self.size: i64 = 0  # how many of these are in use
         self.reached: i64 = 0
-        self.end: i64 = WHEEL  # the first interval that is not on the wheel
-        self.heads = vec[i64]([NONE] * WHEEL)  # of each interval's list
+        self.end: i64 = intervals  # the first interval that is not on the wheel
+        self.last: i64 = intervals - 1  # spoke of the wheel
+        self.heads = vec[i64]([NONE] * intervals)  # of each interval's list
+        self.marks = vec[i64]([0] * (intervals // GROUP))  # a bit for each interval: whether it has events
         self.on_wheel: i64 = 0
         self.later: i64 = NONE  # the head of the list of events that are not on the wheel
 
@@ -101,80 +124,88 @@ class VecQueue(EventQueue):
         if t > LAST_INSTANT:  # it would not fit, and no run lasts that long
             t = LAST_INSTANT
         when = t << TIME_SHIFT | kind << NODE_BITS | node
+        interval = t >> self.bits
+        if interval <= self.reached:
+            self.order(when, serial, key)
+            return
         if self.free == NONE:
-            self.one_more()
+            self.free = len(self.cells)
+            self.cells = widened(self.cells)
         place = self.free
         cells = self.cells
         self.free = cells[place + NEXT]
         cells[place] = when
         cells[place + SERIAL] = serial
         cells[place + KEY] = key
-        interval = t >> INTERVAL_BITS
-        if interval <= self.reached:
-            self.order(when, place)
-        else:
-            self.wait(interval, place)
-
-    def one_more(self) -> None:
-        """Room for one more event."""
-        self.free = len(self.cells)
-        for cell in (0, 0, 0, NONE):
-            self.cells = append(self.cells, cell)
+        self.wait(interval, place)
 
     def wait(self, interval: i64, place: i64) -> None:
         """Put an event into the list of its interval."""
         if interval < self.end:
             heads = self.heads
-            spoke = interval & WHEEL - 1
+            spoke = interval & self.last
             self.cells[place + NEXT] = heads[spoke]
             heads[spoke] = place
+            self.marks[spoke >> GROUP_BITS] |= 1 << (spoke & GROUP - 1)
             self.on_wheel += 1
         else:
             self.cells[place + NEXT] = self.later
             self.later = place
 
-    def order(self, when: i64, place: i64) -> None:
+    def order(self, when: i64, serial: i64, key: i64) -> None:
         """Put an event into the heap."""
         k = self.size
-        if k == len(self.whens):
-            self.whens = append(self.whens, 0)
-            self.places = append(self.places, 0)
-        self.size = k + 1
-        whens = self.whens
-        places = self.places
+        if k == len(self.heap):
+            self.heap = widened(self.heap)
+        self.size = k + EVENT
+        heap = self.heap
         while k > 0:
-            up = (k - 1) >> 1
-            parent = whens[up]
-            if parent < when or (parent == when and not self.precedes(place, places[up])):
+            up = (k - EVENT >> 1) & ~(EVENT - 1)
+            parent = heap[up]
+            if parent < when or (parent == when and heap[up + SERIAL] <= serial):
                 break
-            whens[k] = parent
-            places[k] = places[up]
+            heap[k] = parent
+            heap[k + SERIAL] = heap[up + SERIAL]
+            heap[k + KEY] = heap[up + KEY]
             k = up
-        whens[k] = when
-        places[k] = place
-
-    def precedes(self, one: i64, other: i64) -> bool:
-        """Whether one event comes before another of the same instant, kind and node."""
-        return self.cells[one + SERIAL] < self.cells[other + SERIAL]
+        heap[k] = when
+        heap[k + SERIAL] = serial
+        heap[k + KEY] = key
 
     def reach_on(self) -> None:
         """The heap is empty: go on to the next interval that has events."""
-        heads = self.heads
         if self.on_wheel == 0:
             self.go_round()
         else:
-            reached = self.reached + 1
-            while heads[reached & WHEEL - 1] == NONE:
-                reached += 1
-            self.reached = reached
-        spoke = self.reached & WHEEL - 1
+            self.reached = self.next_with_events(self.reached + 1)
+        heads = self.heads
+        spoke = self.reached & self.last
         place = heads[spoke]
         heads[spoke] = NONE
+        self.marks[spoke >> GROUP_BITS] ^= 1 << (spoke & GROUP - 1)
         cells = self.cells
         while place != NONE:
             self.on_wheel -= 1
-            self.order(cells[place], place)
-            place = cells[place + NEXT]
+            self.order(cells[place], cells[place + SERIAL], cells[place + KEY])
+            after = cells[place + NEXT]
+            cells[place + NEXT] = self.free
+            self.free = place
+            place = after
+
+    def next_with_events(self, interval: i64) -> i64:
+        """The first interval on the wheel, from this one on, that has events."""
+        marks = self.marks
+        last = self.last
+        ahead = marks[(interval & last) >> GROUP_BITS] >> (interval & GROUP - 1)
+        if ahead == 0:
+            interval = (interval | GROUP - 1) + 1
+            while marks[(interval & last) >> GROUP_BITS] == 0:
+                interval += GROUP
+            ahead = marks[(interval & last) >> GROUP_BITS]
+        while ahead & 1 == 0:
+            ahead >>= 1
+            interval += 1
+        return interval
 
     def go_round(self) -> None:
         """Put the events of the next round that has any on the wheel."""
@@ -187,54 +218,62 @@ class VecQueue(EventQueue):
             if cells[place] < first:
                 first = cells[place]
             place = cells[place + NEXT]
-        self.reached = first >> TIME_SHIFT + INTERVAL_BITS
-        self.end = self.reached + WHEEL
+        self.reached = first >> TIME_SHIFT + self.bits
+        self.end = self.reached + self.last + 1
         place = self.later
         self.later = NONE
         while place != NONE:
             after = cells[place + NEXT]
-            self.wait(cells[place] >> TIME_SHIFT + INTERVAL_BITS, place)
+            self.wait(cells[place] >> TIME_SHIFT + self.bits, place)
             place = after
 
     def pop(self) -> tuple[i64, i64, i64]:
         if self.size == 0:
             self.reach_on()
-        cells = self.cells
-        whens = self.whens
-        places = self.places
-        place = places[0]
-        first = (whens[0], cells[place + SERIAL], cells[place + KEY])
-        cells[place + NEXT] = self.free
-        self.free = place
-        n = self.size - 1
+        heap = self.heap
+        first = (heap[0], heap[SERIAL], heap[KEY])
+        n = self.size - EVENT
         self.size = n
-        when = whens[n]
-        place = places[n]
+        when = heap[n]
+        serial = heap[n + SERIAL]
+        key = heap[n + KEY]
         k: i64 = 0
         while True:
-            c = 2 * k + 1
+            c = 2 * k + EVENT
             if c >= n:
                 break
-            child = whens[c]
-            if c + 1 < n:
-                right = whens[c + 1]
-                if right < child or (right == child and self.precedes(places[c + 1], places[c])):
-                    c += 1
+            child = heap[c]
+            if c + EVENT < n:
+                right = heap[c + EVENT]
+                if right < child or (right == child and heap[c + EVENT + SERIAL] < heap[c + SERIAL]):
+                    c += EVENT
                     child = right
-            if when < child or (when == child and not self.precedes(places[c], place)):
+            if when < child or (when == child and serial <= heap[c + SERIAL]):
                 break
-            whens[k] = child
-            places[k] = places[c]
+            heap[k] = child
+            heap[k + SERIAL] = heap[c + SERIAL]
+            heap[k + KEY] = heap[c + KEY]
             k = c
-        whens[k] = when
-        places[k] = place
+        heap[k] = when
+        heap[k + SERIAL] = serial
+        heap[k + KEY] = key
         return first
+
+
+def widened(cells: vec[i64]) -> vec[i64]:
+    """With room for one more event."""
+    for cell in (0, 0, 0, NONE):
+        cells = append(cells, cell)
+    return cells
 
 
 COMPILED: Final = not __file__.endswith(".py")
 
 
-def event_queue() -> EventQueue:
-    if COMPILED:
-        return VecQueue()
-    return PlainQueue()
+def event_queue(nodes: int) -> EventQueue:
+    """A queue for a world of so many nodes."""
+    return VecQueue(nodes) if COMPILED else PlainQueue()
+
+
+def interval_bits(nodes: int) -> int:
+    return LONG_BITS if nodes <= FEW else SHORT_BITS

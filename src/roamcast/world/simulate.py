@@ -20,10 +20,11 @@ from roamcast.log.writer import LogSink, ParquetSink
 from roamcast.protocols import registry
 from roamcast.protocols.kit import parameters
 from roamcast.protocols.kit.interface import Params, Protocol
-from roamcast.world.assembly import build, decodable
+from roamcast.world.assembly import build, decodable, outlook
 from roamcast.world.kernel import World
-from roamcast.world.possible import possible_pairs
+from roamcast.world.possible import possible_pairs, possible_pairs_at_once
 from roamcast.world.scenario import Scenario
+from roamcast.world.shared import Publications, SharedWorld, Switches
 from roamcast.world.workload import Workload, micros
 
 STEPS = 200
@@ -56,12 +57,13 @@ def simulate(
     sink: LogSink | None = None,
     possible: bool = True,
     preset: str = "",
+    shared: SharedWorld | None = None,
 ) -> Result:
     """Run `protocol` (a name or a class) in `scenario`. Rows go to the Parquet file `log`, or to `sink`, as far as
     `level` includes them.
 
-    With `possible`, an ideal flood over the same contacts is computed, too. `preset` is the name of the world, for
-    people who read the log.
+    With `possible`, an ideal flood over the same contacts is computed, too, or taken from another run in the same
+    `shared` world. `preset` is the name of the world, for people who read the log.
     """
     if level not in LEVELS:
         raise InputError(f"level={level}: must be one of {', '.join(LEVELS)}")
@@ -75,7 +77,7 @@ def simulate(
     try:
         sink.describe(_description(preset, scenario, name, settings, seed))
         with _without_collecting():
-            result = _run(scenario, chosen, settings, seed, level, sink, progress, possible)
+            result = _run(scenario, chosen, settings, seed, level, sink, progress, possible, shared or SharedWorld())
         spent = {"fingerprint": result.fingerprint, "wall_s": result.wall_s, "cpu_s": result.cpu_s}
         sink.summarise(json.dumps({**result.metrics, **spent}))
         sink.close()
@@ -117,6 +119,7 @@ def _run(
     sink: LogSink,
     progress: Callable[[float], None] | None,
     possible: bool,
+    shared: SharedWorld,
 ) -> Result:
     world = build(scenario, seed, level, sink)
     workload = Workload(scenario, seed)
@@ -125,7 +128,7 @@ def _run(
     began, began_cpu = time.perf_counter(), time.process_time()
     _go(world, micros(scenario.duration_s), progress)
     wall_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
-    metrics = _metrics(scenario, world, seed, possible)
+    metrics = _metrics(scenario, world, seed, shared if possible else None)
     recorder = world.recorder
     latencies = list(recorder.tally.latencies)
     digest = recorder.fingerprint.digest()
@@ -144,18 +147,19 @@ def _go(world: World, until: int, progress: Callable[[float], None] | None) -> N
     world.finish(until)
 
 
-def _metrics(scenario: Scenario, world: World, seed: int, possible: bool) -> dict[str, Any]:
+def _metrics(scenario: Scenario, world: World, seed: int, shared: SharedWorld | None) -> dict[str, Any]:
     counted = world.recorder.tally.metrics()
     counted["energy_j"] = world.energy_j(micros(scenario.duration_s))
     counted["reachable"] = world.recorder.tally.messages * (scenario.nodes - 1)
     counted |= world.channel(micros(scenario.duration_s))
-    counted["possible"] = what_was_possible(scenario, seed, world.publications, world.switches) if possible else None
+    happened = world.publications, world.switches
+    counted["possible"] = None
+    if shared is not None:
+        counted["possible"] = shared.possible(*happened, lambda: what_was_possible(scenario, seed, *happened))
     return catalogue.complete(counted)
 
 
-def what_was_possible(
-    s: Scenario, seed: int, publications: list[tuple[int, int, int, list[int]]], switches: list[tuple[int, int, bool]]
-) -> int:
+def what_was_possible(s: Scenario, seed: int, publications: Publications, switches: Switches) -> int:
     """Pairs (event, node) that an ideal flood could deliver in this world, given its publications and faults
     (world/possible.py).
 
@@ -163,5 +167,8 @@ def what_was_possible(
     """
     if not publications:
         return 0
-    contacts = decodable(s, seed, publications[0][0] / 1e6)
-    return possible_pairs(contacts, s.nodes, publications, switches, micros(s.duration_s))
+    begin_s, until = publications[0][0] / 1e6, micros(s.duration_s)
+    ahead = None if switches else outlook(s, seed, begin_s, len(publications))
+    if ahead is None:
+        return possible_pairs(decodable(s, seed, begin_s), s.nodes, publications, switches, until)
+    return possible_pairs_at_once(*ahead, lambda t: decodable(s, seed, t), s.nodes, publications, until)

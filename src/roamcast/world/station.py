@@ -19,11 +19,12 @@ from roamcast.pubsub.event import Event
 from roamcast.world.contacts.neighbourhood import Neighbourhood
 from roamcast.world.fifo import Fifo
 from roamcast.world.mac.base import Mac
-from roamcast.world.published import COPY, MUTED
+from roamcast.world.published import MUTED
 from roamcast.world.queue import TIMER, EventQueue
 from roamcast.world.radio.base import Radio
 from roamcast.world.recorder import Recorder
 from roamcast.world.streams import Stream
+from roamcast.world.timers import Timers
 
 NEVER: Final = 1 << 60
 NOTHING: Final = -1
@@ -124,10 +125,10 @@ class Station(Receiver):
         self.recorder = recorder
         self.events = events
         self.protocol_rng = Stream(seed, id, "protocol").rng  # not the stream itself: a call less for every draw
-        # timers: most protocols have one at a time, which needs no dictionary
+        # timers: most protocols have one at a time, or a long one beside short ones; the last one needs no table
         self.alarm: i64 = 0  # serial of its setting; 0 means none
         self.alarm_key: i64 = 0
-        self.timers: dict[int, i64] | None = None  # the others: key -> serial of the setting that counts
+        self.timers: Timers | None = None  # the others
         self.serial: i64 = 0
         self.attempt: i64 = 0  # which attempt at medium access counts
         # used for each transmission
@@ -211,23 +212,21 @@ class Station(Receiver):
         serial = self.serial + 1
         self.serial = serial
         timers = self.timers
-        if self.alarm == 0 or self.alarm_key == which:
-            self.alarm = serial
-            self.alarm_key = which
-            if timers is not None and key in timers:
-                del timers[key]
-        elif timers is not None:
-            timers[key] = serial
-        else:
-            self.timers = {key: serial}
+        if self.alarm != 0 and self.alarm_key != which:  # the one that was set last is mostly the first to go off
+            if timers is None:
+                timers = self.timers = Timers()
+            timers.set(self.alarm_key, self.alarm)
+        self.alarm = serial
+        self.alarm_key = which
+        if timers is not None and timers.size > 0:
+            timers.remove(which)
         self.events.push(self.events.now + delay, TIMER, self.index, serial, which)
 
     def cancel_timer(self, key: int) -> None:
-        timers = self.timers
         if self.alarm_key == key:
             self.alarm = 0
-        if timers is not None and key in timers:
-            del timers[key]
+        if self.timers is not None:
+            self.timers.remove(key)
 
     def goes_off(self, key: i64, serial: i64) -> bool:
         """Whether the timer that was set with this serial still counts; from now on it does not."""
@@ -235,9 +234,9 @@ class Station(Receiver):
             self.alarm = 0
             return True
         timers = self.timers
-        if timers is None or timers.get(key, 0) != serial:
+        if timers is None or timers.serial(key) != serial:
             return False
-        del timers[key]
+        timers.remove(key)
         return True
 
     def deliver(self, event: Event) -> None:
@@ -263,7 +262,7 @@ class Station(Receiver):
 
     def heard(self, id: int) -> int:
         event = self.recorder.events.find(id)
-        return 0 if event is None else event.flags[self.index] // COPY
+        return 0 if event is None else event.copies(self.id)
 
     def signal(self) -> float:
         if not self.radio.plain:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roamcast.protocols.kit.seen import FEWEST_SLOTS, HALF, SPREAD, Seen
+from roamcast.protocols.kit.seen import FEWEST_SLOTS, FREE, HALF, SPREAD, IdSet, Seen
 from roamcast.pubsub.event import event_id
 
 ids = st.integers(1, 40) | st.builds(event_id, st.integers(0, 5), st.integers(1, 8)) | st.integers(1, (1 << 63) - 1)
@@ -79,3 +79,20 @@ def test_ids_of_many_publishers_or_of_one_spread_over_the_slots() -> None:
             seen.add(id)
         slots = len(seen.slots)
         assert max((seen.slot_of(id) - home(id, slots)) % slots for id in many) < 24
+
+
+@given(st.lists(ids, max_size=150))
+def test_ids_come_and_go_as_in_a_set(steps: list[int]) -> None:
+    """A step adds an id, or removes it if it is there."""
+    made, plain = IdSet(), set[int]()
+    for id in steps:
+        assert (id in made) == (id in plain)
+        if id in plain:
+            made.remove(id)
+            plain.remove(id)
+        else:
+            assert made.add(id) and not made.add(id)
+            plain.add(id)
+        assert len(made) == len(plain)
+    assert {id for id in steps if id in made} == plain
+    assert sorted(slot for slot in made.slots if slot != FREE) == sorted(plain)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from librt.vecs import vec
-from mypy_extensions import i32
+from mypy_extensions import i64
 
 from roamcast.errors import InputError
 from roamcast.world.contacts.kinetic import KineticContacts
@@ -373,7 +373,7 @@ def test_squares_of_distances() -> None:
     (x, y), (x1, y1) = k.position(0, 1.0), k.position(1, 1.0)
     expected = (x - x1) ** 2 + (y - y1) ** 2
     assert k.square(0, 1, 1.0) == k.square(1, 0, 1.0) == expected
-    assert list(k.squares(0, vec[i32]([1, 0]), 1.0)) == [expected, 0.0]
+    assert list(k.squares(0, vec[i64]([1, 0]), 1.0)) == [expected, 0.0]
 
 
 # ---- cost

@@ -22,6 +22,7 @@ def test_rows_hold_in_order_what_sets_hold(changes: list[tuple[int, int, bool]])
         assert rows.holds(i, j) == (j in sets[i])
         assert rows.put(i, j, there) == ((j in sets[i]) != there)
         (sets[i].add if there else sets[i].discard)(j)
+        assert list(rows[i]) == sorted(sets[i])
     assert [list(row) for row in rows] == [sorted(held) for held in sets]
 
 

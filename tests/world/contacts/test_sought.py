@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import hypot
+from random import Random
 from typing import Any
 
 import pytest
@@ -28,48 +29,87 @@ def on_the_way(corners: list[tuple[int, int]]) -> list[tuple[float, float, float
 
 
 @given(st.lists(ROUTE, min_size=2, max_size=6), st.lists(QUERY, min_size=1, max_size=30))
-def test_everybody_in_reach_is_found_and_nobody_far_beyond_it(
+def test_everybody_in_reach_is_found_and_nobody_else(
     routes: list[list[tuple[int, int]]], queries: list[tuple[int, int]]
 ) -> None:
     n = len(routes)
-    reaches = [60.0 + 50.0 * i for i in range(n)]
+    reaches = [60.3 + 50.0 * i for i in range(n)]
     motion = SoughtContacts(Routes([on_the_way(route) for route in routes]), n, 1, reaches)
     for hundredths, number in sorted(queries):
         now, i = hundredths / 100, number % n
         if now >= motion.next:
             motion.advance(now)
-        around = list(motion.around(i, now))
         x, y = motion.position(i, now)
         far = [hypot(motion.x(j, now) - x, motion.y(j, now) - y) for j in range(n)]
-        assert around == sorted(around) and i not in around
-        assert all(j in around for j in range(n) if j != i and far[j] <= reaches[i] - 1e-9)
-        assert all(far[j] <= (1.0 + 2.0 * BEYOND) * reaches[i] + 1e-9 for j in around)
+        assert list(motion.around(i, now)) == [j for j in range(n) if j != i and far[j] <= reaches[i]]
+        count = motion.look(i, now, 2.0 * reaches[i])  # also beyond the reach of all
+        assert list(motion.in_reach[:count]) == [j for j in range(n) if j != i and far[j] <= 2.0 * reaches[i]]
 
 
-def test_what_was_found_is_kept_until_nodes_can_have_come_nearer() -> None:
+MOVEMENTS: dict[str, dict[str, Any]] = {
+    "waypoint": {},
+    "waypoint without rests": {"pause_min_s": 0.0, "pause_max_s": 0.0},
+    "direction": {"mobility": "direction"},
+    "direction, slowly": {"mobility": "direction", "speed_min_mps": 0.5, "speed_max_mps": 1.0},
+    "Gauss and Markov": {"mobility": "gauss-markov"},
+    "a strip": {"width_m": 4000.0, "height_m": 20.0},
+    "all in one cell": {"width_m": 200.0, "height_m": 200.0},
+}
+
+
+@pytest.mark.parametrize("movement", MOVEMENTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_found_is_what_was_foreseen(movement: str, seed: int) -> None:
+    """At instants at which a frame can start: whole microseconds."""
+    n = 150
+    scenario = small({"nodes": n, "speed_min_mps": 5.0, **MOVEMENTS[movement]})
+    reaches = [90.0 + i % 3 * (seed * 20.0) for i in range(n)]
+    sought = SoughtContacts(assembly.mobility.build(scenario, seed), n, seed, reaches)
+    foreseen = KineticContacts(assembly.mobility.build(scenario, seed), n, seed, reaches)
+    chance = Random(seed)
+    instants = sorted(chance.randrange(40_000_000) for _ in range(300))
+    contacts = 0
+    for t in [0, *instants]:
+        now = float(t) * 1e-6
+        for motion in (sought, foreseen):
+            if now >= motion.next:
+                motion.advance(now)
+        for i in chance.sample(range(n), 10):
+            around = list(sought.around(i, now))
+            assert around == list(foreseen.around(i, now))
+            contacts += len(around)
+    assert contacts > 0
+    assert (sought.columns * sought.rows == 1) == (movement == "all in one cell")
+
+
+def test_two_that_stand_exactly_a_reach_apart_are_in_contact() -> None:
+    motion = SoughtContacts(Routes([[(0.0, 0.0, 0.0)], [(0.0, 100.0, 0.0)], [(0.0, 0.0, 100.01)]]), 3, 1, [100.0] * 3)
+    assert list(motion.around(0, 0.0)) == [1]
+
+
+def test_all_are_seen_again_when_somebody_can_have_gone_too_far() -> None:
     routes = Routes([[(0.0, 0.0, 0.0)], [(0.0, 104.0, 0.0), (10.0, 4.0, 0.0)], [(0.0, 300.0, 0.0)]])
     motion = SoughtContacts(routes, 3, 1, [100.0] * 3)
-    assert motion.outdated(0, 0.0)
-    assert list(motion.around(0, 0.0)) == [1]  # 104 m away, and beyond is up to 105 m
-    lasts = 5.0 / (2 * 10.0)
-    assert not motion.outdated(0, lasts - 0.001)
-    assert motion.outdated(0, lasts)
+    lasts = BEYOND * 100.0 / 10.0
+    assert list(motion.around(0, lasts - 0.001)) == [1]
+    assert motion.seen_at == 0.0
+    assert list(motion.around(0, lasts + 0.001)) == [1]
+    assert motion.seen_at == lasts + 0.001
 
 
-def test_a_faster_leg_outdates_what_was_found() -> None:
+def test_a_faster_leg_outdates_what_was_seen() -> None:
     routes = Routes([[(0.0, 0.0, 0.0)], [(0.0, 500.0, 0.0), (10.0, 499.0, 0.0), (11.0, 0.0, 0.0)]])
     motion = SoughtContacts(routes, 2, 1, [100.0] * 2)
     assert list(motion.around(0, 9.9)) == []
-    assert not motion.outdated(0, 10.0)  # for 25 s, at 0.1 m/s
+    assert motion.seen_at == 0.0  # it would do for 50 s, at 0.1 m/s
     motion.advance(10.0)
-    assert motion.outdated(0, 10.0)
     assert list(motion.around(0, 10.9)) == [1]
 
 
-def test_nodes_that_stand_are_looked_for_once() -> None:
+def test_nodes_that_stand_are_seen_once() -> None:
     motion = SoughtContacts(Routes([[(0.0, 0.0, 0.0)], [(0.0, 50.0, 0.0)]]), 2, 1, [100.0] * 2)
-    assert list(motion.around(0, 0.0)) == [1]
-    assert not motion.outdated(0, 1e9)
+    assert list(motion.around(0, 1e9)) == [1]
+    assert motion.seen_at == 0.0
 
 
 def test_a_position_must_be_finite() -> None:
@@ -77,6 +117,7 @@ def test_a_position_must_be_finite() -> None:
         SoughtContacts(Routes([[(0.0, float("nan"), 0.0)]]), 1, 1, [100.0])
 
 
+DISC: dict[str, Any] = {"radio": "disc", "range_max_m": 0.0, "range_m": 150.0, "carrier_sense_ratio": 1.0}
 WORLDS: dict[str, dict[str, Any]] = {
     "a range for each frame": {},
     "a range for each node": {"range_per": "node", "range_m": 180.0},
@@ -88,6 +129,12 @@ WORLDS: dict[str, dict[str, Any]] = {
     "Gauss and Markov": {"mobility": "gauss-markov"},
     "an ideal MAC": {"mac": "ideal", "range_m": 350.0, "range_max_m": 0.0},
     "losses by chance": {"loss": 0.2},
+    "a disc": DISC,
+    "a disc for each node": {**DISC, "range_per": "node", "range_max_m": 250.0},
+    "a disc and an ideal MAC": {**DISC, "mac": "ideal"},
+    "a disc in two halves": {**DISC, "partition_from_s": 15.0, "partition_until_s": 25.0},
+    "a disc and nodes that sleep": {**DISC, "awake_s": 5.0, "asleep_s": 2.0},
+    "a wide field": {**DISC, "width_m": 3000.0, "height_m": 2000.0, "nodes": 150, "range_m": 250.0},
 }
 
 
@@ -127,10 +174,17 @@ def test_contacts_are_sought_where_they_change_more_often_than_frames_are_sent(w
         {"rate_hz": 20.0},
         {"speed_min_mps": 0.1, "speed_max_mps": 0.2},
         {"speed_min_mps": 0.0, "speed_max_mps": 0.0},
-        {"width_m": 5000.0},
         {"mobility": "manhattan"},
-        {"radio": "disc", "range_max_m": 0.0, "range_m": 400.0, "carrier_sense_ratio": 1.0},
     ],
 )
 def test_everywhere_else_they_are_foreseen(changes: dict[str, Any]) -> None:
     assert contacts_of(small(changes)) is KineticContacts
+
+
+@pytest.mark.parametrize(("nodes", "sought"), [(1_000, False), (100_000, True)])
+def test_contacts_are_sought_in_worlds_that_are_larger_than_a_flood(nodes: int, sought: bool) -> None:
+    side_m = 2000.0 * (nodes / 500) ** 0.5
+    movement = {"mobility": "direction", "speed_min_mps": 2.0, "speed_max_mps": 2.0}
+    traffic = {"publishers": nodes, "rate_hz": 25.0 / nodes}
+    scenario = Scenario(nodes=nodes, width_m=side_m, height_m=side_m, range_m=150.0, **movement, **traffic)
+    assert assembly.worth_seeking(scenario, assembly.radio_of(scenario, 1), [150.0] * nodes) == sought

@@ -69,6 +69,7 @@ PLAN = _table(  # what a worker gets of a run
     params=TEXT,
     scenario=TEXT,
     seed=LONG,
+    world=TEXT,
     level=TEXT,
     command=TEXT,
     limit_s=DOUBLE,

@@ -60,7 +60,7 @@ class Relay(Protocol):
             self.host.note(EXPIRED, event.id, sender)
             return False
         only = self.only
-        if only.matches(event) if only is not None else self.subscriptions.match(event):
+        if only.wants(event) if only is not None else self.subscriptions.match(event):
             self.host.deliver(event)
         if frame.ttl == 1:
             self.host.note(EXHAUSTED, event.id, sender)
@@ -99,9 +99,13 @@ class Relay(Protocol):
     def next_hop(self, key: int) -> EventFrame | None:
         """The frame to send, for an event that has waited; None if its validity has ended."""
         frame, since_us = self.take(key)
+        return self.aged(frame, since_us)
+
+    def aged(self, frame: EventFrame, since_us: int) -> EventFrame | None:
+        """The same, for a frame that was taken."""
         event = frame.event
         age_us = frame.age_us + self.host.now() - since_us
         if age_us >= event.validity_us:
-            self.host.note(EXPIRED, key)
+            self.host.note(EXPIRED, event.id)
             return None
         return EventFrame(event, frame.ttl - 1 if frame.ttl > 0 else 0, age_us)

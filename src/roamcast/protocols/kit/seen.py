@@ -1,4 +1,4 @@
-"""The ids of events that were seen, oldest first, up to a limit that the user of the table keeps.
+"""Sets of ids of events, and the ids that were seen, oldest first, up to a limit that the user of the table keeps.
 
 Every node has such a table and looks up every event that reaches it, so in a large world the processor mostly waits for
 this memory. A hash table of plain numbers takes less than half the room of a dict of ints, and a lookup reads memory
@@ -19,46 +19,53 @@ SPREAD: Final = 0x1E3779B97F4A7C15  # odd, with evenly spread bits, from the gol
 HALF: Final = 32
 
 
-@final
-class Seen:
-    """Ids above 0, each once."""
+class IdSet:
+    """Ids above 0."""
 
-    __slots__ = ("ids", "oldest", "slots")
+    __slots__ = ("size", "slots")
 
     def __init__(self) -> None:
-        self.ids = vec[i64]()  # in the order in which they came, beginning at `oldest`
-        self.oldest: i64 = 0
+        self.size: i64 = 0
         self.slots = vec[i64]([FREE] * FEWEST_SLOTS)  # a power of two, at least half of them free
 
+    @final
     def __len__(self) -> int:
-        return int(len(self.ids) - self.oldest)
+        return int(self.size)
 
-    def __contains__(self, id: int) -> bool:
+    @final
+    def __contains__(self, id: i64) -> bool:
         return self.slots[self.slot_of(id)] != FREE
 
-    def in_order(self) -> list[int]:
-        return [int(id) for id in self.ids[self.oldest :]]
-
     def add(self, id: int) -> bool:
-        """Returns False if the id was there; then it keeps its place in the order."""
+        """Returns False if the id was there."""
         slot = self.slot_of(id)
         if self.slots[slot] != FREE:
             return False
         self.slots[slot] = id
-        self.ids = append(self.ids, id)
-        if 2 * (len(self.ids) - self.oldest) > len(self.slots):
+        self.size += 1
+        if 2 * self.size > len(self.slots):
             self.rehash(2 * len(self.slots))
         return True
 
-    def take_oldest(self) -> int:
-        id = self.ids[self.oldest]
-        self.oldest += 1
-        if 2 * self.oldest > len(self.ids):
-            self.ids = self.ids[self.oldest :]
-            self.oldest = 0
-        self.free(self.slot_of(id))
-        return int(id)
+    @final
+    def remove(self, id: i64) -> None:
+        """Free its slot. Ids that a search would no longer find behind the gap move into it."""
+        self.size -= 1
+        slots = self.slots
+        last = len(slots) - 1
+        gap = slot = self.slot_of(id)
+        while True:
+            slot = slot + 1 & last
+            other = slots[slot]
+            if other == FREE:
+                break
+            home = other * SPREAD >> HALF & last
+            if slot - home & last >= slot - gap & last:
+                slots[gap] = other
+                gap = slot
+        slots[gap] = FREE
 
+    @final
     def slot_of(self, id: i64) -> i64:
         """The slot of this id, or the free slot where it would be."""
         slots = self.slots
@@ -68,23 +75,41 @@ class Seen:
             slot = slot + 1 & last
         return slot
 
-    def free(self, gap: i64) -> None:
-        """Free a slot. Ids that a search would no longer find behind the gap move into it."""
-        slots = self.slots
-        last = len(slots) - 1
-        slot = gap
-        while True:
-            slot = slot + 1 & last
-            id = slots[slot]
-            if id == FREE:
-                break
-            home = id * SPREAD >> HALF & last
-            if slot - home & last >= slot - gap & last:
-                slots[gap] = id
-                gap = slot
-        slots[gap] = FREE
-
+    @final
     def rehash(self, slots: i64) -> None:
+        before = self.slots
         self.slots = vec[i64]([FREE] * int(slots))
-        for id in self.ids[self.oldest :]:
-            self.slots[self.slot_of(id)] = id
+        for id in before:
+            if id != FREE:
+                self.slots[self.slot_of(id)] = id
+
+
+@final
+class Seen(IdSet):
+    """Ids above 0, each once, in the order in which they came."""
+
+    __slots__ = ("ids", "oldest")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids = vec[i64]()  # in the order in which they came, beginning at `oldest`
+        self.oldest: i64 = 0
+
+    def in_order(self) -> list[int]:
+        return [int(id) for id in self.ids[self.oldest :]]
+
+    def add(self, id: int) -> bool:
+        """Returns False if the id was there; then it keeps its place in the order."""
+        if not super().add(id):
+            return False
+        self.ids = append(self.ids, id)
+        return True
+
+    def take_oldest(self) -> int:
+        id = self.ids[self.oldest]
+        self.oldest += 1
+        if 2 * self.oldest > len(self.ids):
+            self.ids = self.ids[self.oldest :]
+            self.oldest = 0
+        self.remove(id)
+        return int(id)

@@ -33,8 +33,8 @@ class Subscriptions:
     def match(self, event: Event) -> bool:
         only = self.only
         if only is not None:
-            return only.matches(event)
+            return only.wants(event)
         for filter in self.all:  # noqa: SIM110 (interpreted, a generator costs more than most matches)
-            if filter.matches(event):
+            if filter.wants(event):
                 return True
         return False

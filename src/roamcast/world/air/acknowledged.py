@@ -69,9 +69,8 @@ class AcknowledgedAir(Air):
         self.await_acknowledgement(station, t)
 
     def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
-        k: i64 = -1
-        for other in tx.hearers:
-            k += 1
+        for k in range(tx.visits):
+            other = self.stations[tx.hearers[k]]
             fate = self.leave(other, tx, s, k)
             if fate <= COLLIDED:
                 self.overhear(other, station, tx, t, ACKNOWLEDGEMENT)
@@ -85,24 +84,30 @@ class AcknowledgedAir(Air):
         others. Returns how many received it."""
         receivers = self.receivers
         heard = self.heard
+        stations = self.stations
+        hearers = tx.hearers
+        ifs = self.mac.ifs
         got: i64 = 0
         collided: i64 = 0
         deaf: i64 = 0
-        k: i64 = -1
-        for other in tx.hearers:
-            k += 1
+        for k in range(tx.visits):
+            j = hearers[k]
+            other = stations[j]
             fate = self.leave(other, tx, s, k)
-            if fate <= COLLIDED:
-                other.listened(tx.start, t)
-            if fate == INTACT:
-                self.understood(other)
-                receivers[got] = other.index
-                heard[got] = tx.strengths[k]
-                got += 1
-            elif fate == COLLIDED:
-                collided += 1
-            elif fate == DEAF:
+            if fate == UNHEARD:
+                continue
+            if fate == DEAF:
                 deaf += 1
+                continue
+            other.listened(tx.start, t)
+            if fate == COLLIDED:
+                collided += 1
+                continue
+            if other.ifs != ifs:
+                self.understood(other)
+            receivers[got] = j
+            heard[got] = tx.strengths[k]
+            got += 1
         self.collided = collided
         self.deaf = deaf
         return got
@@ -120,9 +125,8 @@ class AcknowledgedAir(Air):
 
     def end_one_by_one(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         got: i64 = 0
-        k: i64 = -1
-        for other in tx.hearers:
-            k += 1
+        for k in range(tx.visits):
+            other = self.stations[tx.hearers[k]]
             fate = self.leave(other, tx, s, k)
             if fate == INTACT:
                 self.understood(other)
@@ -152,7 +156,9 @@ class AcknowledgedAir(Air):
 
     def reserved(self, tx: Transmission, end: i64) -> i64:
         """Until when the duration field keeps the medium for the acknowledgement; an acknowledgement has none."""
-        return 0 if tx.frame is None else end + self.mac.sifs + self.mac.ack_airtime
+        if tx.frame is None:
+            return 0
+        return end + self.mac.sifs + self.mac.ack_airtime
 
     def arrive(self, other: Station, station: Station, tx: Transmission, frame: Frame, t: i64, strength: float) -> i64:
         """A frame arrived intact at a radio: hand it up, unless it is for another node, a repetition, or lost by
@@ -179,7 +185,7 @@ class AcknowledgedAir(Air):
 
     def acknowledge(self, station: Station, to: i64, t: i64) -> None:
         airtime = self.mac.ack_airtime
-        s = self.free.pop() if len(self.free) > 0 else self.one_more(station)
+        s = self.place_for(station)
         tx = self.transmissions[s]
         tx.sender = station
         tx.frame = None

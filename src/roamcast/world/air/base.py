@@ -17,14 +17,14 @@ sees the state of another; the second is faster, and is taken where no rows are 
 
 from __future__ import annotations
 
-from librt.vecs import vec
-from mypy_extensions import i64
+from librt.vecs import append, vec
+from mypy_extensions import i64, u8
 
 from roamcast.log.schema import LOSSES
 from roamcast.protocols.kit.interface import Frame
 from roamcast.world.air.medium import Medium
 from roamcast.world.air.transmission import Transmission
-from roamcast.world.published import COPY, HAS, MUTED, NO_EVENTS, ONLY_COUNTED, WANTED, PublishedEvent
+from roamcast.world.published import COPY, FULL, HAS, MUTED, NO_EVENTS, ONLY_COUNTED, WANTED, PublishedEvent
 from roamcast.world.queue import ATTEMPT, END
 from roamcast.world.station import Station
 
@@ -44,7 +44,8 @@ class Air:
         self.energy = medium.recorder.energy
         self.published = medium.recorder.events
         self.transmissions: list[Transmission] = []
-        self.free: list[i64] = []
+        self.free = vec[i64]()  # a stack of the places whose transmissions are over, and room for the others …
+        self.idle: i64 = 0  # … and how many these are
         self.serial: i64 = 0
         self.at_once = medium.losses is None and not self.rows.frames
         self.ones = vec[float]([1.0] * len(self.stations))  # strengths where they do not matter
@@ -90,7 +91,7 @@ class Air:
         station.contending = False
         frame = station.head
         assert frame is not None
-        s = self.free.pop() if len(self.free) > 0 else self.one_more(station)
+        s = self.place_for(station)
         tx = self.transmissions[s]
         self.load(tx, station, frame, t)
         station.tx_us += tx.airtime
@@ -105,9 +106,13 @@ class Air:
         self.start(station, tx, s, t)
         self.events.push(t + tx.airtime, END, station.index, s, s)
 
-    def one_more(self, sender: Station) -> i64:
-        """Room for one more transmission at a time."""
+    def place_for(self, sender: Station) -> i64:
+        """A place among the transmissions: a free one, or one more."""
+        if self.idle > 0:
+            self.idle -= 1
+            return self.free[self.idle]
         self.transmissions.append(Transmission(sender, self.ones))
+        self.free = append(self.free, 0)
         return len(self.transmissions) - 1
 
     def load(self, tx: Transmission, station: Station, frame: Frame, t: i64) -> None:
@@ -162,7 +167,8 @@ class Air:
             self.mac.contend(station)
         tx.frame = None
         tx.events = NO_EVENTS
-        self.free.append(s)
+        self.free[self.idle] = s
+        self.idle += 1
 
     def cut_off(self, until: i64) -> None:
         """The run ends while frames are still on the air: they count up to its end."""
@@ -206,20 +212,23 @@ class Air:
         fresh_unwanted: i64 = 0  # … and those of them that do not want it
         for k in range(got):
             i = receivers[k]
-            flag = flags[i]
+            flag = i64(flags[i])
             if flag & WANTED == 0:
                 unwanted += 1
+            if flag >= FULL:
+                event.carry(i)
+                continue
             if flag >= ONLY_COUNTED:
-                flags[i] = flag + COPY
+                flags[i] = u8(flag + COPY)
                 continue
             if flag & HAS == 0:
                 fresh += 1
                 if flag & WANTED == 0:
                     fresh_unwanted += 1
                 flag |= HAS
-                flags[i] = flag
+                flags[i] = u8(flag)
             if flag & MUTED:  # muted before the first copy came
-                flags[i] = flag + COPY
+                flags[i] = u8(flag + COPY)
                 continue
             receivers[left] = i
             heard[left] = heard[k]
@@ -259,9 +268,12 @@ class Air:
         self.published.current = event
         if event is not None:
             self.recorder.copy_arrived(event, other.index)
-            flags = event.flags[other.index]
+            flags = i64(event.flags[other.index])
             if flags & MUTED:
-                event.flags[other.index] = flags + COPY
+                if flags >= FULL:
+                    event.carry(other.index)
+                else:
+                    event.flags[other.index] = u8(flags + COPY)
                 return False
         other.heard_from = station.index
         return True

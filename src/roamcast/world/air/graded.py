@@ -26,9 +26,7 @@ class GradedAir(AcknowledgedAir):
 
     def start(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
         station.occupy(t + tx.airtime)
-        row = self.hearers.row(station, t)
-        tx.hearers = row
-        tx.strengths = self.medium.strengths(station, row, t)
+        self.medium.aim(station, tx, t)
         self.reach(tx, s, t)
         frame = tx.frame
         if frame is not None:
@@ -39,16 +37,20 @@ class GradedAir(AcknowledgedAir):
     def reach(self, tx: Transmission, s: i64, t: i64) -> None:
         """One loop for all that happens at the stations: calls for each receiver cost too much."""
         end = t + tx.airtime
-        nav = self.reserved(tx, end) if tx.to >= 0 else 0
+        nav: i64 = 0
+        if tx.to >= 0:
+            nav = self.reserved(tx, end)
         strengths = tx.strengths
         threshold = self.threshold
         capture = self.capture
         mac = self.mac
+        stations = self.stations
         collided: i64 = 0
         deaf: i64 = 0
         k: i64 = -1
-        for other in tx.hearers:
+        for j in tx.hearers:
             k += 1
+            other = stations[j]
             strength = strengths[k]
             if strength < threshold or not other.up:
                 strengths[k] = UNSENSED
@@ -87,7 +89,8 @@ class GradedAir(AcknowledgedAir):
 
     def write_clashes(self, station: Station, tx: Transmission, frame: Frame, s: i64, t: i64) -> None:
         """The rows of stations that could decode the frame and did not lock on to it."""
-        for k, other in enumerate(tx.hearers):
+        for k, j in enumerate(tx.hearers):
+            other = self.stations[j]
             if tx.strengths[k] >= 1.0 and other.receiving != s:
                 self.write_loss(other, station, tx, frame, t, HALF_DUPLEX if other.sending else COLLISION)
 

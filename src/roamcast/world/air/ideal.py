@@ -24,13 +24,15 @@ class IdealAir(Air):
     def start(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
         station.sending = True
         station.sends_until = t + tx.airtime
-        row = self.hearers.row(station, t)
-        tx.hearers = row
-        tx.strengths = self.ones if self.plain else self.medium.strengths(station, row, t)
+        if self.plain:
+            tx.hearers = self.hearers.row(station.index, t)
+            tx.strengths = self.ones
+        else:
+            self.medium.aim(station, tx, t)
         if self.faulty:
-            strengths = tx.strengths[: len(row)]
-            for k, other in enumerate(row):
-                if not other.up:
+            strengths = tx.strengths[: len(tx.hearers)]
+            for k, j in enumerate(tx.hearers):
+                if not self.stations[j].up:
                     strengths[k] = UNSENSED
             tx.strengths = strengths
 
@@ -59,21 +61,24 @@ class IdealAir(Air):
     def gather(self, tx: Transmission, t: i64) -> i64:
         """Put the numbers of the stations that decode a frame into `receivers`. Returns how many there are."""
         receivers = self.receivers
+        stations = self.stations
         strengths = tx.strengths
         start = tx.start
         got: i64 = 0
         k: i64 = -1
-        for other in tx.hearers:
+        for j in tx.hearers:
             k += 1
+            other = stations[j]
             if strengths[k] >= 1.0 and other.up:
                 other.listened(start, t)
-                receivers[got] = other.index
+                receivers[got] = j
                 got += 1
         return got
 
     def hand_one_by_one(self, station: Station, tx: Transmission, frame: Frame, t: i64) -> i64:
         got: i64 = 0
-        for k, other in enumerate(tx.hearers):
+        for k, j in enumerate(tx.hearers):
+            other = self.stations[j]
             if tx.strengths[k] < 1.0 or not other.up:
                 continue
             if tx.to >= 0 and tx.to != other.index:

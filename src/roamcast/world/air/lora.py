@@ -41,12 +41,11 @@ class LoraAir(AcknowledgedAir):
         self.lora.transmits(station, tx.frame, t, end)
         self.deafen(station)
         station.occupy(end)
-        row = self.hearers.row(station, t)
-        tx.hearers = row
-        tx.strengths = self.medium.strengths(station, row, t)
+        self.medium.aim(station, tx, t)
         tx.fates = vec[i64]()
         threshold = self.medium.radio.threshold
-        for k, other in enumerate(row):
+        for k, j in enumerate(tx.hearers):
+            other = self.stations[j]
             strength = tx.strengths[k]
             if strength < threshold or not other.up:
                 tx.strengths[k] = UNSENSED

@@ -5,11 +5,13 @@ from __future__ import annotations
 from math import inf
 from typing import Final, final
 
-from librt.vecs import append, vec
-from mypy_extensions import i32, i64
+from librt.vecs import vec
+from mypy_extensions import i64
 
-from roamcast.world.contacts.hearers import Hearers, PartedHearers, Row
+from roamcast.world.air.transmission import Transmission
+from roamcast.world.contacts.hearers import Hearers, PartedHearers
 from roamcast.world.contacts.neighbourhood import Neighbourhood
+from roamcast.world.contacts.sought import SoughtContacts
 from roamcast.world.faults import Faults, RandomLosses
 from roamcast.world.mac.base import Mac
 from roamcast.world.queue import EventQueue
@@ -18,6 +20,7 @@ from roamcast.world.recorder import Recorder
 from roamcast.world.station import Station
 
 UNSENSED: Final = -1.0  # instead of the strength at a station that knows nothing of the frame
+MARGIN: Final = 1e-6  # of the distance up to which a frame is sensed: far above rounding; its strength decides
 
 
 @final
@@ -36,38 +39,58 @@ class Medium:
         self.events = events
         self.stations = stations
         self.motion = motion
-        self.hearers = Hearers(stations, motion) if faults.partition_until == 0 else parted(stations, motion, faults)
+        self.parted = faults.partition_until != 0
+        self.hearers = hearers(motion, faults)
+        self.sought = motion if isinstance(motion, SoughtContacts) and not self.parted else None
         self.mac = mac
         self.radio = radio
         self.recorder = recorder
         self.faults = faults
         self.losses: RandomLosses | None = RandomLosses(faults, len(stations), seed) if faults.lossy() else None
-        self.known: dict[i64, tuple[Row, vec[float]]] = {}  # strengths at hearers, where nothing moves
+        self.known: dict[i64, vec[float]] = {}  # strengths at a station's hearers, where nothing moves
 
-    def strengths(self, station: Station, row: Row, t: i64) -> vec[float]:
-        """The strength of a frame that this station starts now, at each of its hearers: a copy for the caller. Where
-        nothing moves, strengths are worked out once; rows stay the same objects as long as no link changes."""
-        if self.motion.next < inf or self.radio.per_frame:
-            return self.strengths_now(station, row, t)
-        i = station.index
-        known = self.known.get(i)
-        if known is None or known[0] is not row:
-            known = (row, self.strengths_now(station, row, t))
-            self.known[i] = known
-        return known[1][:]
+    def aim(self, station: Station, tx: Transmission, t: i64) -> None:
+        """Set the hearers of a frame that this station starts now, and its strength at each of them."""
+        sought = self.sought
+        if sought is None:
+            tx.hearers = self.hearers.row(station.index, t)
+            tx.strengths = self.strengths(station.index, tx.hearers, t)
+        else:
+            self.seek(sought, station.index, tx, t)
+        tx.visits = len(tx.hearers)
 
-    def strengths_now(self, station: Station, row: Row, t: i64) -> vec[float]:
-        i = station.index
-        numbers = self.motion.around(i, float(t) * 1e-6)
-        if len(numbers) != len(row):  # a partition separates some of them
-            numbers = vec[i32]()
-            for other in row:
-                numbers = append(numbers, i32(other.index))
-        strengths = self.motion.squares(i, numbers, float(t) * 1e-6)
+    def seek(self, sought: SoughtContacts, i: i64, tx: Transmission, t: i64) -> None:
+        """The same where contacts are sought: only those that sense this very frame."""
+        now = float(t) * 1e-6
+        if now >= sought.next:
+            sought.advance(now)
         r = self.radio.frame_range(i)
-        self.radio.strengths(i, numbers, r * r, strengths)
+        far = sought.reaches[i]
+        if self.radio.per_frame:
+            far = min(far, (1.0 + MARGIN) * self.radio.sensed_up_to(r))
+        tx.hearers = sought.around_up_to(far, i, now)
+        tx.strengths = sought.squares(i, tx.hearers, now)
+        self.radio.strengths(i, tx.hearers, r * r, tx.strengths)
+
+    def strengths(self, i: i64, row: vec[i64], t: i64) -> vec[float]:
+        """The strength of a frame that station i starts now, at each of its hearers: a copy for the caller. Where
+        nothing moves, and so no row changes, strengths are worked out once."""
+        if self.motion.next < inf or self.radio.per_frame or self.parted:
+            return self.strengths_now(i, row, t)
+        known = self.known.get(i)
+        if known is None:
+            known = self.strengths_now(i, row, t)
+            self.known[i] = known
+        return known[:]
+
+    def strengths_now(self, i: i64, row: vec[i64], t: i64) -> vec[float]:
+        strengths = self.motion.squares(i, row, float(t) * 1e-6)
+        r = self.radio.frame_range(i)
+        self.radio.strengths(i, row, r * r, strengths)
         return strengths
 
 
-def parted(stations: list[Station], motion: Neighbourhood, faults: Faults) -> Hearers:
-    return PartedHearers(stations, motion, faults.partition_from, faults.partition_until, faults.wall_m)
+def hearers(motion: Neighbourhood, faults: Faults) -> Hearers:
+    if faults.partition_until != 0:
+        return PartedHearers(motion, faults.partition_from, faults.partition_until, faults.wall_m)
+    return Hearers(motion)

@@ -14,13 +14,17 @@ from typing import final
 from mypy_extensions import i64
 
 from roamcast.protocols.kit.interface import Frame
+from roamcast.world.air.medium import Medium
 from roamcast.world.air.plain import PlainAir
 from roamcast.world.air.transmission import Transmission
-from roamcast.world.contacts.hearers import Row
 from roamcast.world.station import NOTHING, Station
 
 
 class SteadyAir(PlainAir):
+    def __init__(self, medium: Medium) -> None:
+        super().__init__(medium)
+        self.visits_all = False
+
     def turn_away(self, station: Station, t: i64) -> None:
         """Check whether the station misses the end of a frame."""
         if station.busy_until > t:  # otherwise that frame is over, and its end did not concern the station
@@ -28,19 +32,20 @@ class SteadyAir(PlainAir):
             station.turns_away()
         station.receiving = NOTHING
 
-    def await_end(self, row: Row, tx: Transmission, s: i64, t: i64) -> None:
-        tx.locked = len(row) - self.collided - self.deaf
-
     def settle(self, tx: Transmission, s: i64, t: i64) -> i64:
         receivers = self.receivers
+        stations = self.stations
+        hearers = tx.hearers
         ifs = self.mac.ifs
         got: i64 = 0
-        for other in tx.hearers:
+        for k in range(tx.visits):
+            j = hearers[k]
+            other = stations[j]
             if other.receiving == s:
                 other.receiving = NOTHING
                 if other.ifs != ifs:
                     self.understood(other)
-                receivers[got] = other.index
+                receivers[got] = j
                 got += 1
         self.collided = tx.collisions
         self.deaf = tx.deaf
@@ -69,11 +74,13 @@ class SteadyAir(PlainAir):
 class MeteredAir(SteadyAir):
     """The same for a protocol that reads its battery: each station counts its own listening."""
 
-    def await_end(self, row: Row, tx: Transmission, s: i64, t: i64) -> None:
-        super().await_end(row, tx, s, t)
-        for other in row:
-            if other.receiving == s:
-                other.listens(t, t + tx.airtime)
+    def __init__(self, medium: Medium) -> None:
+        super().__init__(medium)
+        self.visits_all = True
+
+    def listen(self, tx: Transmission, t: i64, end: i64) -> None:
+        for k in range(tx.visits):
+            self.stations[tx.hearers[k]].listens(t, end)
 
     def add_listening(self, tx: Transmission) -> None:
         pass

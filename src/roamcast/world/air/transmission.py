@@ -8,11 +8,10 @@ from librt.vecs import vec
 from mypy_extensions import i64
 
 from roamcast.protocols.kit.interface import BROADCAST, Frame
-from roamcast.world.contacts.hearers import Row
 from roamcast.world.published import NO_EVENTS, PublishedEvent
 from roamcast.world.station import Station
 
-NO_HEARERS: Final[Row] = ()
+NO_HEARERS: Final[vec[i64]] = vec[i64]()
 
 
 @final
@@ -36,6 +35,7 @@ class Transmission:
         "start",
         "strengths",
         "to",
+        "visits",
     )
 
     def __init__(self, sender: Station, strengths: vec[float]) -> None:
@@ -47,7 +47,8 @@ class Transmission:
         self.size: i64 = 0
         self.start: i64 = 0
         self.airtime: i64 = 0
-        self.hearers = NO_HEARERS  # the stations that must be visited when it ends
+        self.hearers: vec[i64] = NO_HEARERS  # the stations that it reaches, …
+        self.visits: i64 = 0  # … of which the first ones must be visited when it ends
         self.locked: i64 = 0  # how many receivers locked on to it, …
         self.collisions: i64 = 0  # … how many of these lost it to another frame …
         self.deaf: i64 = 0  # … and how many began to send

@@ -7,6 +7,6 @@ sought         their contacts, looked for when they are needed
 scheduled      contacts from a list
 solver         when two nodes that move in straight lines are in contact
 queue          the times at which contacts change
-rows           hearers as numbers
-hearers        hearers as stations
+rows           rows of numbers of nodes, kept up to date
+hearers        the hearers of a frame
 """

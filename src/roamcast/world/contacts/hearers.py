@@ -1,46 +1,28 @@
-"""The hearers of a station, as station objects: a transmission goes through them.
-
-A row of stations is made from numbers when it is needed, and stays until a link of its sender begins or ends, or the
-contacts say that it is outdated; most stations send often between two changes.
-"""
+"""The hearers of a frame, by their numbers: those that its sender reaches when it starts."""
 
 from __future__ import annotations
 
 from typing import final
 
+from librt.vecs import vec
 from mypy_extensions import i64
 
-from roamcast.world.contacts.neighbourhood import LinkObserver, Neighbourhood
-from roamcast.world.station import Station
-
-Row = tuple[Station, ...]
+from roamcast.world.contacts.neighbourhood import Neighbourhood
 
 
-class Hearers(LinkObserver):
-    __slots__ = ("motion", "rows", "stations")
+class Hearers:
+    __slots__ = ("motion",)
 
-    def __init__(self, stations: list[Station], motion: Neighbourhood) -> None:
-        self.stations = stations
+    def __init__(self, motion: Neighbourhood) -> None:
         self.motion = motion
-        self.rows: list[Row | None] = [None] * len(stations)  # None: to be made
-        assert motion.observer is None, "these contacts have an observer already"
-        motion.observer = self
 
-    def link(self, t: float, i: int, j: int, up: bool) -> None:
-        self.rows[i] = None
-
-    def row(self, station: Station, t: i64) -> Row:
-        """The stations that a frame of this one reaches if it starts at `t`, in the order of their numbers."""
+    def row(self, i: i64, t: i64) -> vec[i64]:
+        """The stations that a frame of station i reaches if it starts at `t`, in order."""
         motion = self.motion
         now = float(t) * 1e-6
         if now >= motion.next:
             motion.advance(now)
-        row = self.rows[station.index]
-        if row is None or motion.outdated(station.index, now):
-            stations = self.stations
-            row = tuple([stations[j] for j in motion.around(station.index, now)])
-            self.rows[station.index] = row
-        return row
+        return motion.around(i, now)
 
 
 @final
@@ -49,16 +31,22 @@ class PartedHearers(Hearers):
 
     __slots__ = ("begin", "end", "wall_m")
 
-    def __init__(self, stations: list[Station], motion: Neighbourhood, begin: i64, end: i64, wall_m: float) -> None:
-        super().__init__(stations, motion)
+    def __init__(self, motion: Neighbourhood, begin: i64, end: i64, wall_m: float) -> None:
+        super().__init__(motion)
         self.begin = begin
         self.end = end
         self.wall_m = wall_m
 
-    def row(self, station: Station, t: i64) -> Row:
-        row = super().row(station, t)
-        if self.begin <= t < self.end:
-            now = float(t) * 1e-6
-            left = self.motion.x(station.id, now) < self.wall_m
-            row = tuple([other for other in row if (self.motion.x(other.id, now) < self.wall_m) == left])
-        return row
+    def row(self, i: i64, t: i64) -> vec[i64]:
+        row = super().row(i, t)
+        return self.on_its_side(i, row, float(t) * 1e-6) if self.begin <= t < self.end else row
+
+    def on_its_side(self, i: i64, row: vec[i64], now: float) -> vec[i64]:
+        left = self.motion.x(int(i), now) < self.wall_m
+        here = row[:]  # room for as many
+        count: i64 = 0
+        for j in row:
+            if (self.motion.x(j, now) < self.wall_m) == left:
+                here[count] = j
+                count += 1
+        return here[:count]

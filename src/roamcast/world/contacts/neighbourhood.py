@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from librt.vecs import vec
-from mypy_extensions import i32, i64, mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from roamcast.world.contacts.rows import SortedRows
 
@@ -30,13 +30,9 @@ class Neighbourhood:
         """Bring `hearers` up to date for `now`, which never decreases."""
         raise NotImplementedError
 
-    def around(self, i: i64, now: float) -> vec[i32]:
+    def around(self, i: i64, now: float) -> vec[i64]:
         """The nodes that a frame of i may reach, in order; `now` is not after `next`."""
         return self.hearers[i]
-
-    def outdated(self, i: i64, now: float) -> bool:
-        """Whether `around(i)` may have changed without a link that an observer hears of."""
-        return False
 
     def position(self, i: int, now: float) -> tuple[float, float]:
         """Metres; `now` is not after `next`."""
@@ -52,7 +48,7 @@ class Neighbourhood:
         """The square of the distance of two nodes."""
         return 0.0
 
-    def squares(self, i: i64, nodes: vec[i32], now: float) -> vec[float]:
+    def squares(self, i: i64, nodes: vec[i64], now: float) -> vec[float]:
         """The squares of the distances from i to these nodes."""
         return vec[float]([0.0] * len(nodes))
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final, final
 
 from librt.vecs import extend, vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
-ROOM: Final = 16  # numbers in a row at first: 16 of 4 bytes each are one line of memory
+ROOM: Final = 16  # numbers in a row at first: 16 of 8 bytes each are two lines of memory
 
 
 @final
@@ -19,7 +19,7 @@ class SortedRows:
     __slots__ = ("nodes", "rooms", "spans")
 
     def __init__(self, n: int) -> None:
-        self.nodes = vec[i32]([0] * (n * ROOM))
+        self.nodes = vec[i64]([0] * (n * ROOM))
         self.spans = vec[i64]([0] * (2 * n))  # where each row begins, and how long it is
         self.rooms = vec[i64]([ROOM] * n)
         for i in range(n):
@@ -28,14 +28,14 @@ class SortedRows:
     def __len__(self) -> int:
         return len(self.rooms)
 
-    def __iter__(self) -> Iterator[vec[i32]]:
+    def __iter__(self) -> Iterator[vec[i64]]:
         return iter([self[i] for i in range(len(self))])
 
-    def __getitem__(self, i: i64) -> vec[i32]:
+    def __getitem__(self, i: i64) -> vec[i64]:
         start = self.spans[2 * i]
         return self.nodes[start : start + self.spans[2 * i + 1]]
 
-    def find(self, i: i64, j: i32) -> i64:
+    def find(self, i: i64, j: i64) -> i64:
         """The position in `nodes` at which j is in the row of i, or would be."""
         nodes = self.nodes
         low = self.spans[2 * i]
@@ -48,18 +48,16 @@ class SortedRows:
                 high = middle
         return low
 
-    def is_at(self, at: i64, i: i64, j: i32) -> bool:
+    def is_at(self, at: i64, i: i64, j: i64) -> bool:
         return at < self.spans[2 * i] + self.spans[2 * i + 1] and self.nodes[at] == j
 
     def holds(self, i: i64, j: i64) -> bool:
-        sought = i32(j)
-        return self.is_at(self.find(i, sought), i, sought)
+        return self.is_at(self.find(i, j), i, j)
 
     def put(self, i: i64, j: i64, there: bool) -> bool:
         """Add j to the row of i, or remove it; False if there was nothing to do."""
-        sought = i32(j)
-        at = self.find(i, sought)
-        if self.is_at(at, i, sought) == there:
+        at = self.find(i, j)
+        if self.is_at(at, i, j) == there:
             return False
         length = self.spans[2 * i + 1]
         if there and length == self.rooms[i]:
@@ -71,7 +69,7 @@ class SortedRows:
         if there:
             for k in range(end, at, -1):
                 nodes[k] = nodes[k - 1]
-            nodes[at] = sought
+            nodes[at] = j
             self.spans[2 * i + 1] = length + 1
         else:
             for k in range(at, end - 1):

@@ -1,26 +1,32 @@
 """Contacts that are looked for when they are needed.
 
-Where a frame reaches a good part of all nodes and nodes move fast, contacts begin and end more often than frames are
-sent. Then it costs less to look at all nodes when one of them sends than to foresee every change (kinetic.py).
+Where nodes move fast and few frames are sent, or where nodes are many and most of them send nothing, contacts begin and
+end more often than anybody asks for them. Then it costs less to look around when a node sends than to foresee every
+change (kinetic.py). Both find the same nodes at every instant at which a frame can start: those on the closed disc.
+(They round differently. That could be seen only by a frame that starts within some 1e-13 s of a change, or where two
+nodes keep exactly a reach between them while both move, which models of random movement do not do.)
 
-What is found is kept for a while, as in simulations of molecules (Verlet 1967): the nodes within reach and a little
-beyond it stay a superset of the hearers until two nodes can have come nearer to each other by that little. So this is
-for radios that measure the strength of a frame at each node, and draw no lots for it: a node too many does no harm.
+Looking takes two steps. Now and then all nodes are seen: where each of them is, sorted into cells that are a little
+wider than the largest reach. Until somebody can have gone farther than `drift_m` since then, as in simulations of
+molecules (Verlet 1967), a node looks for others in the cells around it. Only of those that the fastest node's way since
+then could have taken in or out of reach it works out where they are now.
 """
 
 from __future__ import annotations
 
-from math import inf
+from math import sqrt
 from typing import Final, final
 
 from librt.vecs import vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from roamcast.world.contacts.walking import WalkingNodes
 from roamcast.world.mobility.base import Leg, Mobility
 
-BEYOND: Final = 0.05  # of the reach: more would be kept for longer, and visited for nothing
-NOBODY: Final = vec[i32]()
+BEYOND: Final = 0.05  # of the largest reach: with more, nodes are seen less often, and more candidates are no hearers
+CLOSE_M: Final = 1e-3  # far above rounding, and above jumps between legs
+FEW_NODES: Final = 128  # so few are all looked at, in the order of their numbers
+FEW_CELLS: Final = 3  # a side with no more than these has one: looking at all nodes saves putting them in order
 
 
 @final
@@ -30,56 +36,176 @@ class SoughtContacts(WalkingNodes):
     def __init__(self, mobility: Mobility, n: int, seed: int, reaches: list[float]) -> None:
         super().__init__(mobility, n, seed, 0.0)
         self.reaches = vec[float](reaches)
-        self.near: list[vec[i32]] = [NOBODY] * n
-        self.until = vec[float]([-inf] * n)  # when `near` is to be made anew
+        self.drift_m = BEYOND * max(reaches, default=1.0)
+        self.cell_m = (1.0 + BEYOND) * max(reaches, default=1.0) + CLOSE_M
         self.fastest = 0.0  # the speed of the fastest leg so far, m/s
-        self.numbers = vec[i32]([0] * n)
+        # what was seen: where all nodes were at `seen_at`, cell by cell and column by column
+        self.seen_at = 0.0
+        self.numbers = vec[i64](range(n))
+        self.xs = vec[float]([0.0] * n)
+        self.ys = vec[float]([0.0] * n)
+        self.firsts = vec[i64]([0, n])  # where each cell begins
+        self.columns: i64 = 1
+        self.rows: i64 = 1
+        self.left = 0.0
+        self.bottom = 0.0
+        self.per_m_x = 0.0  # columns …
+        self.per_m_y = 0.0  # … and rows in a metre
+        self.close = vec[i64]([0] * (n + 1))  # one more, because a node that is too far away is noted and not counted
+        self.in_reach = vec[i64]([0] * n)  # what was found last
         for i in range(n):
             self.set_out(i)
         self.advance(0.0)
-
-    def advance(self, now: float) -> None:
-        queue = self.queue
-        while queue.first() <= now:
-            queue.pop()
-            self.walk_on(queue.key >> 32, queue.t)
-        self.next = queue.first()
+        self.see(0.0)
 
     def walk(self, i: i64, leg: Leg) -> None:
         super().walk(i, leg)
         speed = self.speed(i)
-        if speed > self.fastest:  # then what was found does not last as long as was thought
+        if speed > self.fastest:
             self.fastest = speed
-            for k in range(i64(len(self.until))):
-                self.until[k] = -inf
 
-    def outdated(self, i: i64, now: float) -> bool:
-        return now >= self.until[i]
+    # ---- one node looks around
 
-    def around(self, i: i64, now: float) -> vec[i32]:
-        """With some that are a little beyond reach."""
-        if now >= self.until[i]:
-            beyond = BEYOND * self.reaches[i]
-            self.near[i] = self.within(self.reaches[i] + beyond, i, now)
-            self.until[i] = now + beyond / (2.0 * self.fastest) if self.fastest > 0.0 else inf
-        return self.near[i]
+    def around(self, i: i64, now: float) -> vec[i64]:
+        return self.around_up_to(self.reaches[i], i, now)
 
-    def within(self, distance: float, i: i64, now: float) -> vec[i32]:
-        t0 = self.t0
-        x0 = self.x0
-        y0 = self.y0
-        vx = self.vx
-        vy = self.vy
-        numbers = self.numbers
-        x = x0[i] + vx[i] * (now - t0[i])
-        y = y0[i] + vy[i] * (now - t0[i])
+    def around_up_to(self, distance: float, i: i64, now: float) -> vec[i64]:
+        return self.in_reach[: self.look(i, now, distance)]
+
+    def look(self, i: i64, now: float, distance: float) -> i64:
+        """Find the nodes up to this distance from i: the first of `in_reach`, in order. Returns how many they are."""
+        drift = (now - self.seen_at) * self.fastest
+        if drift > self.drift_m:
+            self.see(now)
+            drift = 0.0
+        x = self.x0[i] + self.vx[i] * (now - self.t0[i])
+        y = self.y0[i] + self.vy[i] * (now - self.t0[i])
+        candidates = self.look_through(x, y, distance + drift + CLOSE_M)
+        sure = max(distance - drift - CLOSE_M, 0.0)
+        sure2 = sure * sure
         square = distance * distance
-        n: i64 = 0
-        for j in range(i64(len(t0))):
-            age = now - t0[j]
-            dx = x0[j] + vx[j] * age - x
-            dy = y0[j] + vy[j] * age - y
-            if dx * dx + dy * dy <= square and j != i:
-                numbers[n] = i32(j)
-                n += 1
-        return numbers[:n]
+        numbers = self.numbers
+        xs = self.xs
+        ys = self.ys
+        close = self.close
+        in_reach = self.in_reach
+        count: i64 = 0
+        for c in range(candidates):
+            k = close[c]
+            j = numbers[k]
+            dx = xs[k] - x
+            dy = ys[k] - y
+            if (dx * dx + dy * dy > sure2 and self.from_place(x, y, j, now) > square) or j == i:
+                continue
+            at = count
+            while at > 0 and in_reach[at - 1] > j:
+                in_reach[at] = in_reach[at - 1]
+                at -= 1
+            in_reach[at] = j
+            count += 1
+        return count
+
+    def look_through(self, x: float, y: float, near: float) -> i64:
+        """Find the nodes that were seen up to this distance from (x, y): their places among all that were seen are the
+        first of `close`. Returns how many they are."""
+        near2 = near * near
+        xs = self.xs
+        ys = self.ys
+        close = self.close
+        column = place_of(x - near - self.left, self.per_m_x, self.columns) * self.rows
+        last_column = place_of(x + near - self.left, self.per_m_x, self.columns) * self.rows
+        low = place_of(y - near - self.bottom, self.per_m_y, self.rows)
+        high = place_of(y + near - self.bottom, self.per_m_y, self.rows) + 1
+        count: i64 = 0
+        while column <= last_column:
+            for k in range(self.firsts[column + low], self.firsts[column + high]):
+                dx = xs[k] - x
+                dy = ys[k] - y
+                close[count] = k
+                count += i64(dx * dx + dy * dy <= near2)  # without a branch, which the processor could not predict
+            column += self.rows
+        return count
+
+    def from_place(self, x: float, y: float, j: i64, now: float) -> float:
+        """The square of the distance of node j from (x, y)."""
+        age = now - self.t0[j]
+        dx = self.x0[j] + self.vx[j] * age - x
+        dy = self.y0[j] + self.vy[j] * age - y
+        return dx * dx + dy * dy
+
+    # ---- all nodes are seen
+
+    def see(self, now: float) -> None:
+        """Note where all nodes are."""
+        n = i64(len(self.t0))
+        x_now = self.t0[:]
+        y_now = self.t0[:]
+        for i in range(n):
+            age = now - self.t0[i]
+            x_now[i] = self.x0[i] + self.vx[i] * age
+            y_now[i] = self.y0[i] + self.vy[i] * age
+        self.seen_at = now
+        if n <= FEW_NODES:
+            self.xs = x_now
+            self.ys = y_now
+        else:
+            self.lay_out(x_now, y_now)
+            self.sort_into_cells(x_now, y_now)
+
+    def lay_out(self, xs: vec[float], ys: vec[float]) -> None:
+        """Cells that cover all these places, and are not many more than the nodes."""
+        n = float(len(xs))
+        self.left, width = extent(xs)
+        self.bottom, height = extent(ys)
+        cell = max(self.cell_m, sqrt(width * height / n) if n > 0.0 else 0.0, width / max(n, 1.0), height / max(n, 1.0))
+        self.columns = cells_along(width, cell)
+        self.rows = cells_along(height, cell)
+        self.per_m_x = float(self.columns) / width if self.columns > 1 else 0.0
+        self.per_m_y = float(self.rows) / height if self.rows > 1 else 0.0
+
+    def sort_into_cells(self, x_now: vec[float], y_now: vec[float]) -> None:
+        """By counting. Nodes in one cell are in the order of their numbers."""
+        cells = self.columns * self.rows
+        firsts = vec[i64]([0] * int(cells + 2))
+        places = vec[i64]([0] * len(x_now))
+        for i in range(i64(len(x_now))):
+            cell = place_of(x_now[i] - self.left, self.per_m_x, self.columns) * self.rows
+            cell += place_of(y_now[i] - self.bottom, self.per_m_y, self.rows)
+            places[i] = cell
+            firsts[cell + 2] += 1
+        for cell in range(1, cells + 1):
+            firsts[cell + 1] += firsts[cell]
+        for i in range(i64(len(x_now))):  # where the next node of a cell goes is one entry behind
+            at = firsts[places[i] + 1]
+            firsts[places[i] + 1] = at + 1
+            self.numbers[at] = i
+            self.xs[at] = x_now[i]
+            self.ys[at] = y_now[i]
+        self.firsts = firsts
+
+
+def extent(values: vec[float]) -> tuple[float, float]:
+    """The least value, and how far the others spread from it."""
+    if len(values) == 0:
+        return 0.0, 0.0
+    least = values[0]
+    most = least
+    for value in values:
+        if value < least:
+            least = value
+        if value > most:
+            most = value
+    return least, most - least
+
+
+def cells_along(length: float, cell: float) -> i64:
+    cells = i64(length / cell)
+    return cells if cells > FEW_CELLS else 1
+
+
+def place_of(far: float, per_m: float, cells: i64) -> i64:
+    """The column (or row) of a place so far from the edge; beyond the edge it is the outermost one."""
+    place = far * per_m
+    if place <= 0.0:
+        return 0
+    return i64(place) if place < float(cells) else cells - 1

@@ -6,7 +6,7 @@ from math import inf, isfinite, sqrt
 from typing import Final
 
 from librt.vecs import vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from roamcast.errors import InputError
 from roamcast.world.contacts.neighbourhood import Neighbourhood
@@ -36,6 +36,13 @@ class WalkingNodes(Neighbourhood):
         self.ends = vec[float](zeros)
         self.queue = ContactQueue()
 
+    def advance(self, now: float) -> None:
+        queue = self.queue
+        while queue.first() <= now:
+            queue.pop()
+            self.walk_on(queue.key >> 32, queue.t)
+        self.next = queue.first()
+
     # ---- positions
 
     def x(self, i: int, now: float) -> float:
@@ -45,11 +52,13 @@ class WalkingNodes(Neighbourhood):
         return self.y0[i] + self.vy[i] * (now - self.t0[i])
 
     def square(self, i: i64, j: i64, now: float) -> float:
-        dx = self.x(i, now) - self.x(j, now)
-        dy = self.y(i, now) - self.y(j, now)
+        t0, x0, y0, vx, vy = self.t0, self.x0, self.y0, self.vx, self.vy
+        age, other = now - t0[i], now - t0[j]
+        dx = x0[i] + vx[i] * age - (x0[j] + vx[j] * other)
+        dy = y0[i] + vy[i] * age - (y0[j] + vy[j] * other)
         return dx * dx + dy * dy
 
-    def squares(self, i: i64, nodes: vec[i32], now: float) -> vec[float]:
+    def squares(self, i: i64, nodes: vec[i64], now: float) -> vec[float]:
         t0 = self.t0
         x0 = self.x0
         y0 = self.y0
@@ -59,7 +68,7 @@ class WalkingNodes(Neighbourhood):
         y = y0[i] + vy[i] * (now - t0[i])
         squares = x0[: len(nodes)]  # room for as many numbers
         for k in range(len(nodes)):
-            j = i64(nodes[k])
+            j = nodes[k]
             age = now - t0[j]
             dx = x0[j] + vx[j] * age - x
             dy = y0[j] + vy[j] * age - y
@@ -84,7 +93,7 @@ class WalkingNodes(Neighbourhood):
     def walk_on(self, i: i64, t: float) -> None:
         """The leg of i is over; the next one begins."""
         old = self.legs[i]
-        leg = self.mobility.next(i, old, self.streams[i])
+        leg = self.next_leg(i, old)
         dx = leg.x - self.x(i, t)
         dy = leg.y - self.y(i, t)
         if leg.start_s != t or not (dx * dx + dy * dy <= JUMP_M * JUMP_M):
@@ -93,6 +102,9 @@ class WalkingNodes(Neighbourhood):
                 f"that ended at {t} s in ({self.x(i, t)}, {self.y(i, t)})"
             )
         self.walk(i, leg)
+
+    def next_leg(self, i: i64, leg: Leg) -> Leg:
+        return self.mobility.next(i, leg, self.streams[i])
 
     def walk(self, i: i64, leg: Leg) -> None:
         if not leg.end_s > leg.start_s or not (isfinite(leg.vx) and isfinite(leg.vy)):

@@ -137,9 +137,9 @@ class Mac:
             start = station.idle_since
         idle = t - start - station.ifs
         if idle > 0:
-            passed = idle // self.slot
-            if passed >= station.slots:
+            if idle >= station.slots * self.slot:
                 station.slots = 0
             else:
+                passed = idle // self.slot
                 station.slots -= passed
                 station.idle_since = start + passed * self.slot

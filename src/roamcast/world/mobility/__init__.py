@@ -6,6 +6,7 @@ A new one is a file, a line in `build` and in parts.py; a model from outside nee
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from roamcast.errors import InputError
@@ -21,7 +22,7 @@ from roamcast.world.mobility.stationary import Pauses, Speeds
 from roamcast.world.mobility.waypoint import RandomWaypoint
 from roamcast.world.mobility.waypoints import Waypoints, read_trace
 from roamcast.world.scenario import Scenario
-from roamcast.world.streets import campus, read
+from roamcast.world.streets import StreetGraph, campus, read
 from roamcast.world.traces import load
 
 __all__ = ["Leg", "Mobility", "absences", "build"]
@@ -52,9 +53,7 @@ def _model(s: Scenario, seed: int) -> Mobility:
     if s.mobility == "trace":
         return Waypoints(read_trace(s.trace, s.nodes))
     if s.mobility == "city":
-        graph = read(s.street_map) if s.street_map else campus(CAMPUS, s.width_m, s.height_m)
-        graph = graph.main_roads() if s.roads == "main" else graph
-        return CitySection(graph, seed, s.stop_share, s.stop_max_s, s.parking_max_s)
+        return CitySection(_streets(s), seed, s.stop_share, s.stop_max_s, s.parking_max_s)
     if s.mobility == "contacts":
         raise InputError("mobility=contacts has links and no positions; read it with world.links")
     if s.mobility == "static" or s.speed_max_mps == 0.0:
@@ -72,6 +71,20 @@ def _model(s: Scenario, seed: int) -> Mobility:
     if s.mobility == "direction":
         return RandomDirection(s.width_m, s.height_m, speeds, pauses)
     return RandomWaypoint(s.width_m, s.height_m, speeds, pauses, s.start == "moving")
+
+
+def _streets(s: Scenario) -> StreetGraph:
+    if not s.street_map:
+        return _campus(s.width_m, s.height_m, s.roads == "main")
+    graph = read(s.street_map)
+    return graph.main_roads() if s.roads == "main" else graph
+
+
+@lru_cache(maxsize=16)
+def _campus(width_m: float, height_m: float, main_roads: bool) -> StreetGraph:
+    """The same for all runs; to make it takes longer than half of a short run. Nobody changes it."""
+    graph = campus(CAMPUS, width_m, height_m)
+    return graph.main_roads() if main_roads else graph
 
 
 def absences(scenario: Scenario) -> dict[int, list[tuple[int, int]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from librt.vecs import vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from roamcast.world.radio.base import Radio
 from roamcast.world.specs import RadioSpec
@@ -25,6 +25,6 @@ class Disc(Radio):
     def strength(self, i: i64, j: i64, r2: float, d2: float) -> float:
         return 1.0 if d2 <= r2 else 0.5 if d2 <= r2 * self.sense_ratio2 else 0.0
 
-    def strengths(self, i: i64, hearers: vec[i32], r2: float, squares: vec[float]) -> None:
+    def strengths(self, i: i64, hearers: vec[i64], r2: float, squares: vec[float]) -> None:
         for k in range(len(squares)):
             squares[k] = self.strength(i, 0, r2, squares[k])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from librt.vecs import vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from roamcast.world.radio.base import NEAREST2, Radio
 from roamcast.world.specs import RadioSpec
@@ -20,7 +20,7 @@ class FreeSpace(Radio):
     def strength(self, i: i64, j: i64, r2: float, d2: float) -> float:
         return r2 / (d2 if d2 >= NEAREST2 else NEAREST2)
 
-    def strengths(self, i: i64, hearers: vec[i32], r2: float, squares: vec[float]) -> None:
+    def strengths(self, i: i64, hearers: vec[i64], r2: float, squares: vec[float]) -> None:
         for k in range(len(squares)):
             d2 = squares[k]
             squares[k] = r2 / (d2 if d2 >= NEAREST2 else NEAREST2)

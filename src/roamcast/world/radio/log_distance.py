@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from librt.vecs import vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from roamcast.world.radio.base import NEAREST2, Radio
 from roamcast.world.radio.shadowing import Shadowing
@@ -26,9 +26,9 @@ class LogDistance(Radio):
         strength = self.fall(r2, d2)
         return strength * self.shadowing.factor(i, j) if self.shadowing_db > 0.0 else strength
 
-    def strengths(self, i: i64, hearers: vec[i32], r2: float, squares: vec[float]) -> None:
+    def strengths(self, i: i64, hearers: vec[i64], r2: float, squares: vec[float]) -> None:
         for k in range(len(squares)):
-            squares[k] = self.strength(i, i64(hearers[k]), r2, squares[k])
+            squares[k] = self.strength(i, hearers[k], r2, squares[k])
 
     def fall(self, r2: float, d2: float) -> float:
         half: float = (r2 / (d2 if d2 >= NEAREST2 else NEAREST2)) ** (0.5 * self.exponent)

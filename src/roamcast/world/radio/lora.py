@@ -11,7 +11,7 @@ from math import log10
 from typing import Final, final
 
 from librt.vecs import vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from roamcast.world.lora import sensitivity_dbm
 from roamcast.world.radio.base import Radio
@@ -71,9 +71,9 @@ class Lora(Radio):
         strength = strength * self.shadowing.factor(i, j) if self.shadowing_db > 0.0 else strength
         return 1.0 if strength < 1.0 and len(self.heard) > 0 and (i << 20 | j) in self.heard else strength
 
-    def strengths(self, i: i64, hearers: vec[i32], r2: float, squares: vec[float]) -> None:
+    def strengths(self, i: i64, hearers: vec[i64], r2: float, squares: vec[float]) -> None:
         for k in range(len(squares)):
-            squares[k] = self.strength(i, i64(hearers[k]), r2, squares[k])
+            squares[k] = self.strength(i, hearers[k], r2, squares[k])
 
     def farthest(self, range_m: float) -> float:
         return float(range_m * 10.0 ** (self.shadowing.most_db / self.flattest))

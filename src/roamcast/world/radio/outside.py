@@ -7,7 +7,7 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING, ClassVar, final
 
 from librt.vecs import vec
-from mypy_extensions import i32, i64, mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from roamcast.errors import InputError
 from roamcast.protocols.kit.interface import Params
@@ -60,9 +60,9 @@ class FromOutside(base.Radio):
     def strength(self, i: i64, j: i64, r2: float, d2: float) -> float:
         return self.checked(self.outside.strength(i, j, sqrt(d2 if d2 >= NEAREST2 else NEAREST2), sqrt(r2)))
 
-    def strengths(self, i: i64, hearers: vec[i32], r2: float, squares: vec[float]) -> None:
+    def strengths(self, i: i64, hearers: vec[i64], r2: float, squares: vec[float]) -> None:
         for k in range(len(squares)):
-            squares[k] = self.strength(i, i64(hearers[k]), r2, squares[k])
+            squares[k] = self.strength(i, hearers[k], r2, squares[k])
 
     def farthest(self, range_m: float) -> float:
         farthest_m = self.outside.farthest(range_m)

@@ -7,7 +7,7 @@ from math import sqrt
 from typing import final
 
 from librt.vecs import vec
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 from roamcast.world.radio.base import NEAREST2, Radio
 from roamcast.world.specs import RadioSpec
@@ -23,7 +23,7 @@ class TwoRay(Radio):
     def strength(self, i: i64, j: i64, r2: float, d2: float) -> float:
         return self.fall(d2 if d2 >= NEAREST2 else NEAREST2) / self.fall(r2)
 
-    def strengths(self, i: i64, hearers: vec[i32], r2: float, squares: vec[float]) -> None:
+    def strengths(self, i: i64, hearers: vec[i64], r2: float, squares: vec[float]) -> None:
         at_range = self.fall(r2)
         crossover2 = self.crossover2
         for k in range(len(squares)):
