@@ -39,7 +39,6 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from roamcast.log.writer import LogSink
 from roamcast.net.air.medium import Network
 from roamcast.net.air.udp import UdpMedium
 from roamcast.net.host.runner import Runner
@@ -48,7 +47,7 @@ from roamcast.net.limits import Limits
 from roamcast.net.trust.seals import SEAL_BYTES
 from roamcast.net.wire.costs import OVERHEAD_BYTES
 from roamcast.protocols import registry
-from roamcast.world.assembly import build
+from roamcast.world.assembly import build, decodable
 from roamcast.world.contacts.neighbourhood import LinkObserver
 from roamcast.world.kernel import PlannedPublication
 from roamcast.world.scenario import Scenario
@@ -104,7 +103,7 @@ class Changes(LinkObserver):
 
 def contacts() -> list[Change]:
     """(t, i, j, joined), in order."""
-    motion = build(walk(), 7, "summary", LogSink()).motion
+    motion = decodable(walk(), 7)
     seen = Changes()
     seen.changes = [(0.0, i, int(j), True) for i in range(NODES) for j in motion.hearers[i] if i < j]
     motion.observer = seen

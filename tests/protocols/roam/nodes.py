@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from librt.vecs import vec
+from mypy_extensions import i64
+
 from roamcast.protocols.roam.frames import IdList, Summary, id_lists
 from roamcast.protocols.roam.protocol import Roam
 from roamcast.pubsub.event import FOREVER, Event, event_id
@@ -28,7 +31,7 @@ def news(n: int, validity_us: int = FOREVER, scope: int = 0) -> Event:
 
 def listing(*ids: int, age_ms: int = 600, left_ms: int = 300) -> IdList:
     """The list of a neighbour that knows these events, of those that are at least so old and valid for so long."""
-    (only,) = id_lists(list(ids), Summary(len(ids), 7, age_ms, left_ms), 1200)
+    (only,) = id_lists(vec[i64](ids), Summary(len(ids), 7, age_ms, left_ms), 1200)
     return only
 
 

@@ -26,18 +26,6 @@ def test_m3_a_difference_makes_intervals_short_once() -> None:
     assert protocol.trickle.interval_us > protocol.pace.shortest_us, "it has been listed"
 
 
-def test_m2_the_edge_of_expiry_lies_in_a_gap() -> None:
-    protocol, host = node()
-    host.advance(protocol, SECOND)
-    for n, validity_ms in enumerate((2_250, 2_390)):
-        protocol.hold(news(n + 1, validity_us=1000 * validity_ms), 0, False)
-    host.advance(protocol, 3 * SECOND)
-    protocol.catch_up()
-    window = protocol.table.window(3 * SECOND)
-    assert protocol.pace.left_us == 200_000
-    assert window.expiry_us == 3_320_000, "in the middle between 250 and 390 ms, and not at 300 ms"
-
-
 def test_m5_pauses_begin_anew_after_a_long_time_without_a_sending() -> None:
     protocol, host = node()
     protocol.on_publish(news(1))
@@ -45,12 +33,12 @@ def test_m5_pauses_begin_anew_after_a_long_time_without_a_sending() -> None:
     for _ in range(3):
         host.hear(protocol, listing(), 2)
         host.advance(protocol, host.clock_us + 4 * SECOND)
-    known = protocol.table.known[news(1).id]
-    assert known.pushes == 3
+    sendings = protocol.table.sendings[news(1).id]
+    assert sendings.pushes == 3
     host.clock_us += 3 * SECOND
     host.hear(protocol, listing(), 2)
     host.advance(protocol, host.clock_us + SECOND)
-    assert known.pushes == 1
+    assert sendings.pushes == 1
 
 
 def test_m10_summaries_count_as_work_too() -> None:
@@ -73,7 +61,7 @@ def test_m8_an_event_that_is_published_again_is_muted() -> None:
 def test_after_a_crash_all_neighbours_are_new() -> None:
     protocol, host = node()
     host.hear(protocol, DIFFERENT, 2)
-    assert 2 in protocol.neighbours.here
+    assert 2 in protocol.neighbours.nodes
     protocol.on_start()
     assert not protocol.neighbours.here and not protocol.lists.differences and not protocol.offers.waiting
 

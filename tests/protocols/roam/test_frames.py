@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from librt.vecs import vec
+from mypy_extensions import i64
 
 from roamcast.errors import Malformed
 from roamcast.protocols.kit.frames import EventFrame
@@ -42,7 +44,7 @@ def test_missing_events_cross_the_wire_and_have_the_size_of_their_bytes(content:
 @settings(deadline=None)
 @given(ids, st.sampled_from([30, 64, 200, 1200]))
 def test_lists_have_every_id_once_and_cover_all_others(known: list[int], limit: int) -> None:
-    lists = id_lists(known, SUMMARY, limit)
+    lists = id_lists(vec[i64](known), SUMMARY, limit)
     assert [id for each in lists for id in listed(each)] == known
     assert [each.summary for each in lists] == [SUMMARY] * len(lists)
     assert (lists[0].low, lists[-1].high) == (0, ID_MAX)
@@ -54,18 +56,18 @@ def test_lists_have_every_id_once_and_cover_all_others(known: list[int], limit: 
 
 
 def test_a_thousand_events_of_one_publisher_take_few_bytes() -> None:
-    (only,) = id_lists([event_id(1 << 30, n) for n in range(1, 1001)], SUMMARY, 1200)
+    (only,) = id_lists(vec[i64]([event_id(1 << 30, n) for n in range(1, 1001)]), SUMMARY, 1200)
     assert only.size < 50
 
 
 def test_a_list_of_many_publishers_takes_three_bytes_for_each() -> None:
-    (only,) = id_lists([event_id(2 * publisher, 3) for publisher in range(1, 101)], SUMMARY, 1200)
-    assert 300 <= only.size - id_lists([], SUMMARY, 1200)[0].size < 310
+    (only,) = id_lists(vec[i64]([event_id(2 * publisher, 3) for publisher in range(1, 101)]), SUMMARY, 1200)
+    assert 300 <= only.size - id_lists(vec[i64](), SUMMARY, 1200)[0].size < 310
 
 
 def test_more_ids_than_a_list_may_have_are_several_lists() -> None:
     known = list(range(1, MOST + 11))
-    assert [len(listed(each)) for each in id_lists(known, SUMMARY, 1200)] == [MOST, 10]
+    assert [len(listed(each)) for each in id_lists(vec[i64](known), SUMMARY, 1200)] == [MOST, 10]
 
 
 EVENT = Event(5, "news").fields()
@@ -114,8 +116,6 @@ def test_a_list_has_the_ids_of_its_runs_and_no_others(low: int, runs: list[tuple
         ids.update(range(id + skipped, id + skipped + following))
         id += skipped + following
     frame = IdList(SUMMARY, low, 100, [n for run in runs for n in (0, *run)])
-    lacked = [id for first, last in frame.gaps() for id in range(first, last + 1)]
-    assert lacked == [id for id in range(low, 101) if id not in ids]
     assert listed(frame) == sorted(ids)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from librt.vecs import vec
+from mypy_extensions import i64
 
 from roamcast.errors import Malformed
 from roamcast.protocols.kit.frames import EventFrame
@@ -29,7 +31,7 @@ def sport(n: int) -> Event:
 
 def wanted(predicate: Filter, *ids: int, age_ms: int = 600, left_ms: int = 300) -> Wanted:
     """What a neighbour wants that knows these events."""
-    (only,) = id_lists(sorted(ids), Summary(0, 0, age_ms, left_ms), 1200)
+    (only,) = id_lists(vec[i64](sorted(ids)), Summary(0, 0, age_ms, left_ms), 1200)
     return Wanted(predicate, only)
 
 
@@ -166,7 +168,7 @@ def test_what_a_neighbour_wants_is_remembered_through_its_longest_interval() -> 
     protocol.neighbours.meet(5, now_us)
     now_us = 8 * WANT_S * SECOND
     protocol.neighbours.forget(now_us)
-    assert 5 in protocol.neighbours.here and not protocol.neighbours.want(sport(1), now_us), (
+    assert 5 in protocol.neighbours.nodes and not protocol.neighbours.want(sport(1), now_us), (
         "it may want other events now"
     )
 
@@ -318,25 +320,38 @@ def test_work_for_a_neighbour_counts_the_conditions_of_its_predicate() -> None:
     assert PUSH in host.timers, "and that of others is not"
 
 
-def test_ids_that_are_listed_are_no_work() -> None:
-    protocol, host = node(compared=8 * 40)
+MANY = Or([NEWS, *(topic(f"t{k}") for k in range(29))])
+"""A predicate of thirty conditions."""
+
+
+def test_events_that_are_listed_are_not_matched() -> None:
+    protocol, host = node(compared=8 * 600)
     for n in range(1, 101):
         protocol.on_publish(news(n))
     host.advance(protocol, 10 * SECOND)
     for _ in range(5):
-        host.hear(protocol, wanted(NEWS, *[news(n).id for n in range(1, 100)]), 5)
-    assert PUSH in host.timers
+        host.hear(protocol, wanted(MANY, *[news(n).id for n in range(1, 100)]), 5)
+    assert list(protocol.offers.waiting) == [news(100).id]
+    assert protocol.neighbours.compared == 5 * (100 + 3 + 30)
 
 
-def test_only_so_many_events_are_looked_at_for_one_frame() -> None:
-    protocol, host = node()
+def test_a_node_that_knows_more_than_a_neighbours_share_serves_it() -> None:
+    protocol, host = node(compared=8 * 40)
     for n in range(1, 101):
         protocol.on_publish(news(n))
     host.advance(protocol, 10 * SECOND)
-    frame = wanted(NEWS, news(50).id)
-    window = protocol.lists.window_of(frame.list.summary)
-    assert len(protocol.wants.lacked(frame, window, 60)) == 60
-    assert len(protocol.wants.lacked(frame, window, 1000)) == 99
+    host.hear(protocol, wanted(NEWS), 5)
+    assert len(protocol.offers.waiting) == 40
+    assert protocol.neighbours.compared == 2 * 40, "and no more for the work of a whole table"
+
+
+def test_only_so_many_events_are_matched_for_one_frame() -> None:
+    protocol, host = node(compared=8 * 300)
+    for n in range(1, 101):
+        protocol.on_publish(news(n))
+    host.advance(protocol, 10 * SECOND)
+    host.hear(protocol, wanted(MANY, news(50).id), 5)
+    assert len(protocol.offers.waiting) == 300 // 30
 
 
 def test_a_predicate_of_too_many_conditions_is_malformed() -> None:
@@ -385,5 +400,5 @@ def test_a_neighbour_is_sent_what_a_dumb_twin_would_send(held: list[tuple[int, b
     known = data.draw(st.lists(st.sampled_from([n for n, _ in held]), unique=True)) if held else []
     ids = [news(n).id for n in known]
     frame = wanted(NEWS, *ids)
-    lacked = protocol.wants.lacked(frame, protocol.lists.window_of(frame.list.summary), 1000)
-    assert lacked == sorted(news(n).id for n, is_news in held if is_news and n not in known)
+    host.hear(protocol, frame, 5)
+    assert sorted(protocol.offers.waiting) == sorted(news(n).id for n, is_news in held if is_news and n not in known)

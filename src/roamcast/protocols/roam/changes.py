@@ -1,6 +1,6 @@
 """When known events change their places, soonest first: a heap of times and ids.
 
-Every event of every node gets here twice or so. Plain numbers in two vectors take a quarter of the room of a list of
+Every event of every node may get here twice. Plain numbers in two vectors take a quarter of the room of a list of
 tuples, and less time.
 """
 

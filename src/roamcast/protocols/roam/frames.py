@@ -35,7 +35,7 @@ class Summary(Frame):
 
     __slots__ = ("age_ms", "count", "digest", "left_ms")
 
-    def __init__(self, count: int, digest: int, age_ms: int, left_ms: int) -> None:
+    def __init__(self, count: i64, digest: i64, age_ms: i64, left_ms: i64) -> None:
         super().__init__(
             "summary", 0, 2 + uint_size(count) + uint_size(digest) + uint_size(age_ms) + uint_size(left_ms)
         )
@@ -57,7 +57,7 @@ class Summary(Frame):
 class IdList(Frame):
     """The sender's summary, and the ids of its window from `low` to `high`, as runs."""
 
-    __slots__ = ("_gaps", "_ranges", "high", "low", "runs", "summary")
+    __slots__ = ("_ranges", "high", "low", "runs", "summary")
 
     def __init__(self, summary: Summary, low: int, high: int, runs: list[int]) -> None:
         super().__init__("ids", 0, 0)
@@ -66,20 +66,23 @@ class IdList(Frame):
         self.high = high
         self.runs = runs  # publishers skipped, ids skipped, ids that follow; again and again, from `low` on
         self._ranges = vec[i64]()  # made by the first receiver that asks, for all
-        self._gaps: list[tuple[int, int]] | None = None  # as well
         self.size = measure(self.fields())
 
     def ranges(self) -> vec[i64]:
         """The first and the last id of each run, one after the other, in their order."""
         ranges = self._ranges
         if len(ranges) == 0:
-            id = self.low
-            for k in range(0, len(self.runs), 3):
-                id = after(id, self.runs[k], self.runs[k + 1])
-                if self.runs[k + 2]:
-                    ranges = append(ranges, id)
-                    id += self.runs[k + 2]
-                    ranges = append(ranges, id - 1)
+            runs = self.runs
+            id: i64 = self.low
+            for k in range(0, len(runs), 3):
+                publishers: i64 = runs[k]
+                if publishers:
+                    id = (id >> 32) + publishers << 32
+                id += runs[k + 1]
+                following: i64 = runs[k + 2]
+                if following:
+                    ranges = append(append(ranges, id), id + following - 1)
+                    id += following
             self._ranges = ranges
         return ranges
 
@@ -87,20 +90,6 @@ class IdList(Frame):
         """The first id of each run, and the one behind its last, in their order."""
         ranges = self.ranges()
         return [(int(ranges[k]), int(ranges[k + 1]) + 1) for k in range(0, len(ranges), 2)]
-
-    def gaps(self) -> list[tuple[int, int]]:
-        """The first and the last id of each range, from `low` to `high`, of which the list has none."""
-        gaps = self._gaps
-        if gaps is None:
-            gaps = self._gaps = []
-            low = self.low
-            for first, end in self.spans():
-                if low < first:
-                    gaps.append((low, first - 1))
-                low = end
-            if low <= self.high:
-                gaps.append((low, self.high))
-        return gaps
 
     def later(self, ms: int) -> IdList:
         """The same list, sent so much later: its window moves with time."""
@@ -138,27 +127,33 @@ def after(id: int, publishers: int, ids: int) -> int:
     return (event_id((id >> 32) + publishers, 0) if publishers else id) + ids
 
 
-def id_lists(ids: list[int], summary: Summary, limit: int) -> list[IdList]:
+def id_lists(ids: vec[i64], summary: Summary, limit: int) -> list[IdList]:
     """Ids in ascending order as lists of at most about `limit` bytes, which together cover all ids."""
+    most: i64 = limit - 12  # a list that is longer gets no other run, which takes up to 12 bytes
     lists: list[IdList] = []
     runs: list[int] = []
-    low = 0
-    position = 0  # behind the last id
-    size = 0
-    following = 0
-    for id in ids:
-        if runs and id == position and following < MOST:
-            runs[-1] += 1
-        else:
-            if size + 12 > limit or len(runs) >= 3 * RUNS_MAX or following >= MOST:
-                lists.append(IdList(summary, low, id - 1, runs))
-                runs, low, position, size, following = [], id, id, 0, 0
-            publishers = (id >> 32) - (position >> 32)
-            skipped = id - after(position, publishers, 0)
-            runs += [publishers, skipped, 1]
-            size += uint_size(publishers) + uint_size(skipped) + 2
-        following += 1
-        position = id + 1
+    low: i64 = 0
+    position: i64 = 0  # behind the last id
+    size: i64 = 0
+    listed: i64 = 0
+    at: i64 = 0
+    while at < len(ids):
+        id = ids[at]
+        if size > most or len(runs) >= 3 * RUNS_MAX or listed >= MOST:
+            lists.append(IdList(summary, low, id - 1, runs))
+            runs, low, position, size, listed = [], id, id, 0, 0
+        first = at
+        while at + 1 < len(ids) and ids[at + 1] == ids[at] + 1 and listed + at + 1 - first < MOST:
+            at += 1
+        at += 1
+        publishers = (id >> 32) - (position >> 32)
+        skipped = id - (id >> 32 << 32 if publishers else position)
+        runs.append(publishers)
+        runs.append(skipped)
+        runs.append(int(at - first))
+        size += uint_size(publishers) + uint_size(skipped) + 2
+        listed += at - first
+        position = id + at - first
     lists.append(IdList(summary, low, ID_MAX, runs))
     return lists
 

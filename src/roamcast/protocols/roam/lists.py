@@ -1,8 +1,11 @@
 """Summaries, and the lists of ids that follow where they differ.
 
 A node that hears a summary that differs from its own sends the list of its ids, after a random delay. Long lists leave
-in bursts, so that others get the medium in between. Lists about the same difference get ever longer pauses (M5): the
+in bursts, so that others get the medium in between. There is a pause between lists about the same difference (M5): the
 exclusive or of two digests is the digest of what differs, so a node knows a difference again that it could not mend.
+
+Lists take turns (M17). Many neighbours of a node may answer one list, each with many events, and most of these are news
+to others as well. So nobody sends a second list before that is over, unless it takes too long.
 """
 
 from __future__ import annotations
@@ -10,29 +13,24 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final, final
 
+from mypy_extensions import i64
+
 from roamcast.protocols.kit.interface import Host
 from roamcast.protocols.roam.frames import IdList, Summary, id_lists
-from roamcast.protocols.roam.held import HeldEvents, Window
+from roamcast.protocols.roam.held import HeldEvents
+from roamcast.protocols.roam.known import Window
 from roamcast.protocols.roam.neighbours import Neighbours
-from roamcast.protocols.roam.offers import DOUBLINGS
 from roamcast.protocols.roam.pace import Pace, RoamParams
 
-NOT_DUE: Final = 1 << 62
+NOT_DUE: Final = 1 << 60
+NEVER: Final = -(1 << 60)
 FAR_MS: Final = 1 << 50
 """Longer than any event is valid: an edge of a window is nowhere farther away."""
+AGAIN: Final = 2
+"""The pause between two lists about the same difference, in shortest intervals. It does not grow: a list or its answer
+may just have been lost."""
 DIFFERENCES: Final = 64
 """How many differences a node remembers."""
-
-
-@final
-class Difference:
-    """Lists about the same difference: how long the pause after the last one is, and when the next one may be sent."""
-
-    __slots__ = ("again_us", "pause_us")
-
-    def __init__(self, again_us: int, pause_us: int) -> None:
-        self.again_us = again_us
-        self.pause_us = pause_us
 
 
 @final
@@ -52,26 +50,29 @@ class Lists:
         self.other: Summary | None = None  # the one that was heard and makes a list due
         self.other_window = Window(0, 0)
         self.left: list[IdList] = []  # lists that wait for the next burst …
-        self.made_us = 0  # … and when they were made
-        self.differences: OrderedDict[int, Difference] = OrderedDict()  # by the digest of the ids that differ
+        self.made_us = NEVER  # … and when they were made
+        self.repaired_us = NEVER  # when a neighbour last sent events that somebody lacked
+        self.differences: OrderedDict[int, int] = (
+            OrderedDict()
+        )  # what differed, by its digest, and when it may be listed again
 
     def summary(self, window: Window) -> Summary:
         count, digest = self.table.summary(window)
-        now_us = self.host.now()
+        now_us: i64 = self.host.now()
         return Summary(count, digest, (now_us - window.born_us) // 1000, (window.expiry_us - now_us) // 1000)
 
     def window_of(self, summary: Summary) -> Window:
         """The window of a neighbour's summary that has just come, by this node's clock."""
-        now_us = self.host.now()
+        now_us: i64 = self.host.now()
         return Window(now_us - 1000 * min(summary.age_ms, FAR_MS), now_us + 1000 * min(summary.left_ms, FAR_MS))
 
     def agrees(self, summary: Summary, window: Window) -> bool:
-        return self.table.summary(window) == (summary.count, summary.digest)
+        count, digest = self.table.summary(window)
+        return count == summary.count and digest == summary.digest
 
     def is_paused(self, digest: int) -> bool:
         """Whether the pause after the last list about this difference is not over (M5)."""
-        difference = self.differences.get(digest)
-        return difference is not None and self.host.now() < difference.again_us
+        return self.host.now() < self.differences.get(digest, NEVER)
 
     def answer(self, summary: Summary, window: Window) -> None:
         """Send a list after a random delay, because this summary differs."""
@@ -86,6 +87,8 @@ class Lists:
         """Send a burst of lists: the rest of the last ones, or all ids of a window."""
         self.due_us = NOT_DUE
         if not self.left:
+            if self.is_repairing():
+                return
             other = self.other
             if other is None or self.agrees(other, self.other_window):
                 return
@@ -107,16 +110,29 @@ class Lists:
             self.host.set_timer(self.key, self.pace.pause_us)
 
     def listed(self, digest: int) -> bool:
-        """The pause before the next list about this difference is twice as long as the one before it (M5). Returns
-        whether this is the first one."""
-        before = self.differences.pop(digest, None)
-        pause_us = self.pace.shortest_us
-        if before is not None and self.params.pauses:
-            pause_us = min(2 * before.pause_us, self.pace.shortest_us << DOUBLINGS)
-        self.differences[digest] = Difference(self.host.now() + pause_us, pause_us)
+        """Returns whether this is the first list about this difference. There is a pause before the next one (M5)."""
+        is_first = self.differences.pop(digest, None) is None
+        self.differences[digest] = self.host.now() + AGAIN * self.pace.shortest_us
         if len(self.differences) > DIFFERENCES:
             self.differences.popitem(last=False)
-        return before is None
+        return is_first
+
+    def repaired(self) -> None:
+        """A neighbour sends events that somebody lacked."""
+        self.repaired_us = self.host.now()
+
+    def is_repairing(self) -> bool:
+        """Whether more of these may come, so that it is too soon to ask for others (M17)."""
+        return self.takes_turns() and self.host.now() < self.repaired_us + self.pace.pause_us
+
+    def give_way(self) -> None:
+        """The list of a neighbour that knows other events is answered first (M17)."""
+        if self.takes_turns():
+            self.cancel()
+
+    def takes_turns(self) -> bool:
+        """A node that has sent no list for long does not wait: nobody can keep it silent."""
+        return self.params.turns and self.host.now() < self.made_us + self.pace.gone_us
 
     def cancel(self) -> None:
         """A neighbour's list says what this node's would say."""

@@ -11,15 +11,16 @@ from typing import Final, final
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Host, reason
 from roamcast.protocols.roam.frames import Missing, missing_bytes
-from roamcast.protocols.roam.held import HeldEvents, KnownEvent
-from roamcast.protocols.roam.neighbours import Neighbours
+from roamcast.protocols.roam.held import HeldEvents, Sendings
+from roamcast.protocols.roam.known import NONE
+from roamcast.protocols.roam.neighbours import NOBODY, Neighbours
 from roamcast.protocols.roam.pace import Pace, RoamParams
 
 LACKED: Final = reason("forward", "neighbour lacks it", "{event} is not on the list of {peer}")
 SENT_BY_OTHER: Final = reason("suppress", "sent by another", "{event} was sent by {peer}")
 
 DOUBLINGS: Final = 3
-"""How often a pause doubles at most: a list or an event that is lost costs a pause."""
+"""How often a pause doubles at most: an event that is lost costs a pause."""
 
 
 @final
@@ -42,10 +43,10 @@ class Offers:
         none_waited = not self.waiting
         met_us = self.neighbours.met_us(sender)
         for id in lacked:
-            known = self.table.known[id]
-            if known.pushed_us < met_us:
-                known.pushes = 0  # pauses are between sendings to the same neighbours (M5)
-            if known.pushed_us < met_us or known.again_us <= self.host.now():
+            before = self.table.sendings.get(id)
+            if before is not None and before.last_us < met_us:
+                before.pushes = 0  # pauses are between sendings to the same neighbours (M5)
+            if before is None or before.last_us < met_us or before.again_us <= self.host.now():
                 self.waiting.setdefault(id, sender)
         if self.waiting and none_waited:
             self.host.set_timer(self.key, self.pace.answer_delay(self.neighbours.count(self.host.now())))
@@ -62,22 +63,25 @@ class Offers:
     def send(self) -> None:
         """Send some of the events that wait, unless the neighbour has gone."""
         self.neighbours.forget(self.host.now())
+        known = self.table.known
         batch: list[EventFrame] = []
         size = 0
         frames = 0
         for id in list(self.waiting):
-            known = self.table.known.get(id)
-            if known is None or known.event is None or self.waiting[id] not in self.neighbours.here:
+            place = known.place(id)
+            event = known.events[place] if place != NONE else None
+            if event is None or self.neighbours.find(self.waiting[id]) == NOBODY:
                 del self.waiting[id]
                 continue
-            each = EventFrame(known.event, 0, max(0, self.host.now() - known.since_us))
+            since_us = known.expiry_us(place) - event.validity_us
+            each = EventFrame(event, 0, int(max(0, self.host.now() - since_us)))
             if batch and size + missing_bytes(each) > self.params.frame_limit:
                 self.host.broadcast(Missing(batch))
                 batch, size, frames = [], 0, frames + 1
                 if frames == self.params.burst:
                     break
             self.host.note(LACKED, id, self.waiting.pop(id))
-            self.pushed(known)
+            self.sent(id)
             batch.append(each)
             size += missing_bytes(each)
         if batch:
@@ -85,11 +89,12 @@ class Offers:
         if self.waiting:
             self.host.set_timer(self.key, self.pace.pause_us)
 
-    def pushed(self, known: KnownEvent) -> None:
+    def sent(self, id: int) -> None:
+        of_event = self.table.sendings.setdefault(id, Sendings())
         now_us = self.host.now()
         pause_us = self.pace.shortest_us
-        if now_us > known.again_us + (pause_us << DOUBLINGS):
-            known.pushes = 0
-        known.pushed_us = now_us
-        known.again_us = now_us + (pause_us << min(known.pushes, DOUBLINGS if self.params.pauses else 0))
-        known.pushes += 1
+        if now_us > of_event.again_us + (pause_us << DOUBLINGS):
+            of_event.pushes = 0
+        of_event.last_us = now_us
+        of_event.again_us = now_us + (pause_us << min(of_event.pushes, DOUBLINGS if self.params.pauses else 0))
+        of_event.pushes += 1

@@ -60,10 +60,10 @@ class RoamParams(Params):
     busy: float = param(
         0.25, "share of busy time above which nothing is compared", "Meshtastic holds positions back (M12)", low=0.0
     )
-    gaps: bool = param(True, "edges of summaries lie where no event is", "ours (M2)")
-    pauses: bool = param(True, "pauses between answers to the same difference double", "ours (M5)")
+    pauses: bool = param(True, "pauses between sendings of the same event double", "ours (M5)")
     singles: bool = param(True, "a difference of one event is mended without a list", "ours (M11)")
     interest: bool = param(True, "with little effort, who wants events asks for them", "ours (M15)")
+    turns: bool = param(True, "one list at a time, and none while missing events are being sent", "ours (M17)")
     compared: int = param(1_000_000, "ids compared with lists in a second", "ours (M10)", unit="1/s", low=1)
 
 
@@ -90,11 +90,17 @@ class Pace:
         self.left_us = 4 * round(self.answer_us)  # a list, and what it asks for, take about half of it
         self.gone_us = WANTS_GONE * self.want_us if self.choosy else GONE * self.longest_us
         self.likely = min(1.0, params.effort / LITTLE)  # that a node forwards at all
+        self.sized = -1  # the size of the last frame that had a delay …
+        self.sized_us = 0.0  # … and its longest delay among few neighbours
 
     def delay_us(self, size: int, neighbours: int) -> float:
         """The longest delay before a frame of this size is forwarded. It is longer among many neighbours: the first of
         them is as soon, and fewer others have begun to send before they hear it (M13)."""
-        longest_us = max(1000.0 * self.params.delay_ms, self.params.delay * self.host.airtime(size)) / self.little
+        if size != self.sized:  # mostly, events are as long as the one before
+            self.sized = size
+            airtime_us = self.host.airtime(size)
+            self.sized_us = max(1000.0 * self.params.delay_ms, self.params.delay * airtime_us) / self.little
+        longest_us = self.sized_us
         if neighbours <= self.params.crowd or self.params.crowd == 0:
             return longest_us
         return max(longest_us, min(longest_us * neighbours / self.params.crowd, self.young_us / 2))

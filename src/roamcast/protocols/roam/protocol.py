@@ -20,12 +20,12 @@ Rules, one test each:
   M1  times are multiples of airtimes, and not below some milliseconds: a slow radio gets long delays, rare summaries
       and long pauses, and nobody has to set them (Pace)
   M2  a summary is about events that are neither so young that the flood may still bring them nor about to expire, and
-      its sender puts the edges where it knows of no event (held.py)
+      says where these edges are (held.py)
   M3  a node that knows no event sends no summary of its own accord: it has nothing to offer, and answers those who have
   M4  an event that came late, but is younger than `fresh_s`, is flooded on like a new one: those farther away probably
       lack it, too. An older one spreads by summaries: a node has come back or has just joined, and the others have it
-  M5  pauses between two sendings of one missing event to the same neighbours double, and so do pauses between two lists
-      about the same difference: a neighbour that cannot take an event, because its clock says that the event has
+  M5  pauses between two sendings of one missing event to the same neighbours double, and there is a pause between two
+      lists about the same difference: a neighbour that cannot take an event, because its clock says that the event has
       expired, or because nobody holds it any more, costs little. A neighbour that has just come is served at once
   M6  an application that subscribes late gets the valid events that its node carries already
   M7  local events are flooded for `local_hops` hops, with more copies: they are neither carried nor repaired
@@ -49,6 +49,10 @@ Rules, one test each:
       that they know: who has subscriptions says what it wants and has of it, and neighbours send the rest (wants.py)
   M16 where the medium orders relays, a publisher that hears no relay of its event sends it again (kit/echo.py), routers
       relay first and stop for one copy more, and nodes that are mute do not relay
+  M17 repairs take turns: a node that has sent a list lately sends no other one while events are being sent that
+      somebody lacked, and leaves it out when it hears one of another node. Lists that follow one another faster than
+      they are answered would take all of the medium, and most of what is sent for one neighbour was missing at others
+      as well (lists.py)
 """
 
 from __future__ import annotations
@@ -57,12 +61,15 @@ from collections import OrderedDict
 from math import isnan
 from typing import ClassVar, Final, final
 
+from mypy_extensions import i64
+
 from roamcast.protocols.kit.echo import EAGER, NO_AGE, RETRY_S, Echoes
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, no_room, reason
 from roamcast.protocols.kit.relay import EXHAUSTED, EXPIRED, SOURCE, Relay
 from roamcast.protocols.roam.frames import IdList, Missing, Summary, Wanted, conditions
-from roamcast.protocols.roam.held import NONE, HeldEvents, KnownEvent, published
+from roamcast.protocols.roam.held import HeldEvents
+from roamcast.protocols.roam.known import DELIVERED, NONE, OWN
 from roamcast.protocols.roam.lists import Lists
 from roamcast.protocols.roam.nearness import Nearness
 from roamcast.protocols.roam.neighbours import Neighbours
@@ -113,12 +120,7 @@ class Roam(Relay):
         self.params = params
         self.pace = Pace(host, params)
         self.table = HeldEvents(
-            params.store,
-            params.store_kib << 10,
-            params.seen_limit,
-            self.pace.young_us,
-            self.pace.left_us,
-            params.gaps,
+            params.store, params.store_kib << 10, params.seen_limit, self.pace.young_us, self.pace.left_us
         )
         self.trickle = Trickle(host, SUMMARY, self.pace.shortest_us, self.pace.longest_us, params.enough)
         self.ordered = host.echo_us(0) > 0  # whether the medium orders relays (M12)
@@ -139,7 +141,7 @@ class Roam(Relay):
         self.lists.clear()
         self.lists.differences.clear()
         self.offers.clear()
-        self.neighbours.here.clear()
+        self.neighbours.clear()
         for own in self.echoes.own.values():
             self.host.set_timer(own.event.id, self.echo_us(own.event))
         if self.pace.choosy:
@@ -152,10 +154,11 @@ class Roam(Relay):
         self.catch_up()
         if self.pace.choosy:
             self.wants.start()
-        for known in sorted(self.table.known.events, key=published):  # M6
-            event = known.event
-            if event is not None and not known.own and not known.delivered and filter.matches(event):
-                known.delivered = True
+        known = self.table.known
+        for place in known.oldest_first():  # M6
+            event = known.events[place]
+            if event is not None and not known.has(place, OWN | DELIVERED) and filter.matches(event):
+                known.mark(place, DELIVERED, True)
                 self.host.deliver(event)
 
     def on_unsubscribe(self, subscription: int) -> None:
@@ -174,7 +177,7 @@ class Roam(Relay):
         if event.scope == LOCAL:  # M7
             self.remember(event.id)
         else:
-            self.hold(event, 0, True)
+            self.hold(event, 0, OWN)
         self.host.note(SOURCE, event.id)
         self.host.broadcast(EventFrame(event, hops, 0))
 
@@ -182,7 +185,7 @@ class Roam(Relay):
         """M8"""
         if event.scope != LOCAL and not self.table.is_held(event.id):
             self.host.mute(event.id)
-            self.hold(event, 0, True)
+            self.hold(event, 0, OWN)
 
     def on_frame(self, frame: Frame, sender: int) -> None:
         self.meet(sender)
@@ -197,12 +200,13 @@ class Roam(Relay):
         elif isinstance(frame, Wanted):
             self.serve(frame, sender)
         elif isinstance(frame, Missing):
+            self.lists.repaired()
             for each in frame.carried:
                 self.receive(each, sender, True)
 
     def on_timer(self, key: int) -> None:
         if key >= 0:
-            if key in self.echoes.own:
+            if self.ordered and key in self.echoes.own:
                 self.send_again(self.echoes.own[key].event)
             else:
                 self.forward(key)
@@ -236,7 +240,7 @@ class Roam(Relay):
         if event.scope == LOCAL:  # M7
             self.remember(event.id)
         else:
-            self.hold(event, frame.age_us, own).delivered = wanted
+            self.hold(event, frame.age_us, OWN if own else DELIVERED if wanted else 0)
         if wanted:
             self.host.deliver(event)
             self.wants.served = self.wants.served or late
@@ -295,6 +299,8 @@ class Roam(Relay):
 
     def heard_again(self, id: int, sender: int) -> None:
         """A copy comes while a relay waits for the medium, or after it was sent."""
+        if not self.ordered:
+            return
         if id in self.echoes.own:
             self.echoes.relayed(id, sender)
             return
@@ -308,13 +314,15 @@ class Roam(Relay):
                 self.host.note(MANY, id, value=copies.heard)
 
     def forward(self, key: int) -> None:
-        frame = self.next_hop(key)
+        waited, since_us = self.take(key)
+        heard = 1 + self.host.heard(key)
+        if heard >= self.pace.copies(waited.event):
+            self.host.note(MANY, key, value=heard)
+            return
+        frame = self.aged(waited, since_us)
         if frame is None:
             return
-        heard = 1 + self.host.heard(key)
-        if heard >= self.pace.copies(frame.event):
-            self.host.note(MANY, key, value=heard)
-        elif self.is_left_out(frame.event):  # M15
+        if self.is_left_out(frame.event):  # M15
             self.host.note(THIN, key)
         else:
             self.host.note(FEW, key, value=heard)
@@ -329,17 +337,16 @@ class Roam(Relay):
 
     # ---- carry
 
-    def hold(self, event: Event, age_us: int, own: bool) -> KnownEvent:
+    def hold(self, event: Event, age_us: int, marks: i64) -> None:
         if self.table.is_full():
             self.catch_up()
-        known = self.table.add(event, self.host.now() - age_us, own)
+        place = self.table.add(event, self.host.now() - age_us, marks)
         if self.pace.choosy:
-            self.wants.judge(known)
+            self.wants.judge(place)
         if self.table.lacks_room():
             for id in self.table.make_room():
                 self.host.note(FULL, id)
             self.unmute_forgotten()
-        return known
 
     def remember(self, id: int) -> None:
         self.table.remember(id)
@@ -390,7 +397,7 @@ class Roam(Relay):
             return
         single = self.table.held_by_digest(digest, window) if count == summary.count + 1 else NONE
         if self.params.singles and single != NONE:  # M11
-            self.offers.add([single], sender)
+            self.offers.add([int(single)], sender)
             return
         if self.pace.choosy and count <= summary.count:
             self.ask_soon()
@@ -413,26 +420,31 @@ class Roam(Relay):
             self.trickle.agree()
             self.lists.cancel()
             return
-        if self.is_news(frame):
+        self.lists.give_way()
+        lacked, all_known = self.table.known.lacking(frame.ranges(), frame.low, frame.high, window)
+        if not all_known and self.is_news(frame):
             self.compare(frame.summary, sender)
-        self.offers.add(self.table.known.lacking(frame.ranges(), frame.low, frame.high, window), sender)
+        self.offers.add(lacked, sender)
 
     def serve(self, frame: Wanted, sender: int) -> None:
         """Send a neighbour what it wants and does not know (M15)."""
-        each = conditions(frame.predicate)
-        ids = sum([self.table.known.count(low, high) for low, high in frame.list.gaps()])
-        if self.is_busy() or not self.has_time(sender, len(frame.list.runs) + each * ids):
+        has, known = frame.list, self.table.known
+        if self.is_busy() or not self.has_time(sender, len(has.runs) + known.count(has.low, has.high)):
             return
-        window = self.lists.window_of(frame.list.summary)
-        self.offers.add(self.wants.lacked(frame, window, self.neighbours.share // each), sender)
+        window = self.lists.window_of(has.summary)
+        lacked, all_known = known.lacking(has.ranges(), has.low, has.high, window)
+        each = conditions(frame.predicate)
+        lacked = lacked[: self.neighbours.share // each]
+        self.neighbours.charge(sender, each * len(lacked))
+        self.offers.add(self.wants.wanted_by(frame.predicate, lacked), sender)
         if self.pace.choosy:
             self.neighbours.wants(sender, frame.predicate, frame.size, self.host.now())
-        if not self.is_news(frame.list):
+        if all_known or not self.is_news(has):
             return
         if self.pace.choosy:
             self.ask_soon()
         elif not self.lists.is_paused(self.table.summary(window)[1]):
-            self.lists.answer(frame.list.summary, window)
+            self.lists.answer(has.summary, window)
 
     def ask_soon(self) -> None:
         self.wants.soon(self.pace.answer_delay(self.neighbours.count(self.host.now())))
@@ -448,8 +460,9 @@ class Roam(Relay):
         """Whether a list has ids that were never seen here; the first one decides. After `LOOKED_AT` ids that are known
         no longer, it may have."""
         looked_at = 0
-        for first, last in self.table.known.incomplete(frame.ranges()):
-            for id in range(first, last + 1):
+        ranges = self.table.known.incomplete(frame.ranges())
+        for at in range(0, len(ranges), 2):
+            for id in range(int(ranges[at]), int(ranges[at + 1]) + 1):
                 looked_at += 1
                 if not self.table.has_seen(id) or looked_at > LOOKED_AT:
                     return True

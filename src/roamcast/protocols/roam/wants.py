@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64
+
 from roamcast.protocols.kit.interface import Host
 from roamcast.protocols.kit.subscriptions import Subscriptions
 from roamcast.protocols.kit.wire import measure
 from roamcast.protocols.roam.frames import CONDITIONS, Summary, Wanted, conditions, id_lists
-from roamcast.protocols.roam.held import HeldEvents, KnownEvent, Window
+from roamcast.protocols.roam.held import HeldEvents
+from roamcast.protocols.roam.known import WANTED, Window
 from roamcast.protocols.roam.pace import Pace, RoamParams
 from roamcast.pubsub.covering import summarise
 from roamcast.pubsub.filters import EVERYTHING, Filter
@@ -53,11 +56,11 @@ class Wants:
         self.served = self.news = True
         self.host.set_timer(self.key, int(self.host.random() * self.pace.want_us))
 
-    def judge(self, known: KnownEvent) -> None:
+    def judge(self, place: i64) -> None:
         """An event whose content is gone counts as wanted, so that nobody sends it again."""
-        event, predicate = known.event, self.predicate
+        event, predicate = self.table.known.events[place], self.predicate
         if predicate is not None:
-            known.wanted = event is None or predicate.matches(event)
+            self.table.known.mark(place, WANTED, event is None or predicate.matches(event))
 
     def soon(self, delay_us: int) -> None:
         """A neighbour knows an event that is not known here: ask for it, unless that was done lately."""
@@ -81,24 +84,22 @@ class Wants:
         self.asked_us = self.host.now()
         self._wait()
         predicate = self._predicate()
-        known = self.table.known
-        ids = [id for id in known.within(window) if known[id].wanted]
+        ids = self.table.known.within(window, WANTED)
         lists = id_lists(ids, summary, self.params.frame_limit - measure(predicate.fields()))
         burst = min(self.params.burst, len(lists))
         frames = [Wanted(predicate, lists[(self.turn + k) % len(lists)]) for k in range(burst)]
         self.turn = (self.turn + burst) % len(lists)
         return frames
 
-    def lacked(self, frame: Wanted, window: Window, most: int) -> list[int]:
-        """The events held here that a neighbour wants and does not know; only so many are looked at."""
-        lacked: list[int] = []
-        for low, high in frame.list.gaps():
-            for id in self.table.known.held(low, high, window)[:most]:
-                most -= 1
-                event = self.table.known[id].event
-                if event is not None and frame.predicate.matches(event):
-                    lacked.append(id)
-        return lacked
+    def wanted_by(self, predicate: Filter, ids: list[int]) -> list[int]:
+        """Those of the events held here that a neighbour wants."""
+        known = self.table.known
+        wanted: list[int] = []
+        for id in ids:
+            event = known.events[known.place(id)]
+            if event is not None and predicate.matches(event):
+                wanted.append(id)
+        return wanted
 
     def _wait(self) -> None:
         self.host.set_timer(self.key, int((0.5 + self.host.random()) * self.interval_us))
@@ -107,8 +108,8 @@ class Wants:
         predicate = self.predicate
         if predicate is None:
             predicate = self.predicate = fitting(self.subscriptions.all, self.params.frame_limit // 2)
-            for known in self.table.known.events:
-                self.judge(known)
+            for place in range(len(self.table.known)):
+                self.judge(place)
         return predicate
 
 
