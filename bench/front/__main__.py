@@ -11,7 +11,7 @@ from typing import Any
 import bench.front
 from bench.front import ablate, curves, robust
 from bench.front.pareto import Point, Row, beats, beside, curve_at, points
-from bench.front.worlds import FIRST_SEED, GROUPS, ROOT, Values, World, entrants, there
+from bench.front.worlds import FEW, FIRST_SEED, GROUPS, ROOT, Values, World, entrants, named, there
 
 import roamcast as rc
 from roamcast.judging.student import ALPHA, interval
@@ -71,7 +71,10 @@ def pareto(quick: bool) -> tuple[list[str], list[str]]:
                 details += ["", f"### {world.name}", "", "Left out: its data are not on this machine."]
                 continue
             seeds = QUICK_SEEDS if quick else world.seeds
-            every = points(rows_of(world.name, world, entrants(world), seeds))
+            rows = rows_of(world.name, world, entrants(world), seeds)
+            if world.slow:
+                rows += rows_of(f"{world.name}, slow", world, named(world.slow), min(seeds, FEW))
+            every = points(rows)
             measured[world.name] = (world, every)
             details += ["", *of_world(world, every, seeds)]
     curves.draw(measured, CURVES)
@@ -102,21 +105,25 @@ def _of_own(own: str, every: Mapping[str, Point]) -> str:
 
 def of_world(world: World, every: Mapping[str, Point], seeds: int) -> Iterator[str]:
     roam = every["roam"]
-    curve = [(point.air_s, point.delivered) for label, point in every.items() if label.startswith("roam")]
+    efforts = [point for label, point in every.items() if label.startswith("roam")]
     yield f"### {world.name}"
     yield ""
-    left_out = f" Left out, because runs take minutes: {', '.join(world.without)}." if world.without else ""
-    yield f"{world.about[0].upper()}{world.about[1:]}; {seeds} seeds.{left_out}"
+    slow = f"; {min(seeds, FEW)} for {' and '.join(world.slow)}, whose runs take minutes" if world.slow else ""
+    left_out = (
+        f" Left out, because their runs take longer than that: {', '.join(world.without)}." if world.without else ""
+    )
+    yield f"{world.about[0].upper()}{world.about[1:]}; {seeds} seeds{slow}.{left_out}"
     yield ""
     yield f"| {' | '.join(TITLES)} |"
     yield f"|{' --- |' * len(TITLES)}"
     for label, point in sorted(every.items(), key=lambda each: -each[1].delivered):
-        yield f"| {' | '.join(_cells(label, point, roam, curve))} |"
+        yield f"| {' | '.join(_cells(label, point, roam, efforts))} |"
 
 
-def _cells(label: str, point: Point, roam: Point, curve: list[tuple[float, float]]) -> list[str]:
+def _cells(label: str, point: Point, roam: Point, efforts: list[Point]) -> list[str]:
     own = label.startswith("roam")
-    at = None if own else curve_at(curve, point.air_s)
+    same = [effort.only(point.rows) for effort in efforts]  # the seeds of a slow protocol are fewer
+    at = None if own else curve_at([(each.air_s, each.delivered) for each in same], point.air_s)
     missing = "" if own else "less air than roam's least"
     return [
         f"**{label}**" if own else label,
@@ -145,7 +152,7 @@ def robustness(quick: bool) -> Iterator[str]:
     seeds = QUICK_SEEDS if quick else robust.SEEDS
     base = World("common", "", "baldoni", robust.world())
     for axis in robust.AXES:
-        protocols = [*_rivals(axis.rivals), {"name": "roam"}]
+        protocols = [*named(axis.rivals), {"name": "roam"}]
         varied = {field for _, fields in axis.points for field in fields}
         base = base._replace(world={field: value for field, value in robust.world().items() if field not in varied})
         rows = rows_of(f"robust {axis.name}", base, protocols, seeds, point=[dict(p) for _, p in axis.points])
@@ -159,12 +166,6 @@ def robustness(quick: bool) -> Iterator[str]:
         yield from robust.lines(axis, at)
     yield ""
     yield from liars(base._replace(world=robust.world()), seeds)
-
-
-def _rivals(names: tuple[str, ...]) -> list[Values]:
-    from roamcast.papers import experiments
-
-    return [{"name": e.name, "set": dict(e.set)} for e in experiments.entrants() if e.name in names]
 
 
 def _by_point(axis: robust.Axis, rows: list[Row]) -> dict[float, dict[str, Point]]:

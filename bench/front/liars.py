@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from librt.vecs import vec
+from mypy_extensions import i64
+
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, Protocol, param
 from roamcast.protocols.roam.frames import IdList, Missing, Summary, id_lists
@@ -44,7 +47,7 @@ class LyingRoam(Protocol):
             return
         wrong = Summary(1000, int(self.host.random() * (1 << 53)), 600, 300)
         self.host.broadcast(wrong)
-        for frame in id_lists([], wrong, 1200):
+        for frame in id_lists(vec[i64](), wrong, 1200):
             self.host.broadcast(frame)
         self.host.set_timer(LIE, EVERY_US)
 

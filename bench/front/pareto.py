@@ -7,7 +7,7 @@ dominate each other by this are *equal*.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from math import exp, log, nan
 from typing import Any
@@ -34,6 +34,10 @@ class Point:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = {row["seed"]: row for row in rows if delivered(row) is not None}
+
+    def only(self, seeds: Collection[int]) -> Point:
+        """The same with these seeds."""
+        return Point([row for seed, row in self.rows.items() if seed in seeds])
 
     def values(self, name: str) -> list[float]:
         return [row[name] for row in self.rows.values() if row[name] is not None]

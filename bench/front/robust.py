@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from bench.front.pareto import Point
 from bench.front.worlds import of_league
 
-SEEDS = 5
+SEEDS = 10
 RIVALS = ("gossip", "counter", "managed", "mpl", "proximity", "frugal", "semiprob", "psamanet", "flooding-interest")
 LIAR = "bench.front.liars:LyingRoam"
 COLOURS = {"counter": "#0072b2", "mpl": "#e69f00", "frugal": "#009e73", "semiprob": "#cc79a7"}

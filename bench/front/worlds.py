@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 """Maps, traces and measured links, which are not part of this project. Worlds that need them are left out without."""
 FIRST_SEED = 101
-MANY, SOME = 30, 6
-"""Seeds of a world; SOME where a run takes seconds."""
+MANY, SOME, FEW = 30, 6, 3
+"""Seeds of a world; SOME where roam with little effort takes ten seconds a run, FEW for protocols that take minutes."""
 EFFORTS = (0.01, 0.02, 0.05, 0.1, 0.14, 0.17, 0.2, 0.35, 0.7, 2.0)
 FLOODINGS = ("flooding-periodic", "flooding-interest", "flooding-neighbors")
 Values = Mapping[str, Any]
@@ -28,8 +28,10 @@ class World(NamedTuple):
     seeds: int = MANY
     own: str = ""
     """The system of the paper whose world this is."""
+    slow: tuple[str, ...] = ()
+    """Protocols whose runs take minutes."""
     without: tuple[str, ...] = ()
-    """Protocols whose runs would take minutes."""
+    """Protocols whose runs take longer than that."""
     needs: str = ""
     """A folder of DATA."""
 
@@ -43,9 +45,7 @@ SEEN = [
     World("baehni-city", "fifteen cars on a campus", "baehni-city", own="frugal"),
     World("baehni-waypoint", "150 nodes on 25 square kilometres", "baehni-waypoint", own="frugal"),
     World("costa", "two hundred sensors that do not move", "costa", own="semiprob"),
-    World(
-        "li", "five hundred nodes with many interests", "li", seeds=SOME, own="treegroup", without=(FLOODINGS[0], "mpl")
-    ),
+    World("li", "five hundred nodes with many interests", "li", own="treegroup", slow=(FLOODINGS[0], "mpl")),
     World(
         "rezende",
         "an hour of two hundred walkers; events never expire",
@@ -230,7 +230,6 @@ UNTOUCHED = [
             "duration_s": 120.0,
             "publish_until_s": 90.0,
         },
-        seeds=SOME,
     ),
     World(
         "boats",
@@ -255,6 +254,136 @@ UNTOUCHED = [
     ),
 ]
 
+AFTER_TURNS = [
+    World(
+        "news at once",
+        "120 walkers, half of whom publish 1,500 events within fifteen seconds for all; a slow radio",
+        world={
+            "nodes": 120,
+            "width_m": 1200.0,
+            "height_m": 1200.0,
+            "range_m": 150.0,
+            "rate_bps": 500_000.0,
+            "loss": 0.1,
+            "speed_min_mps": 0.5,
+            "speed_max_mps": 2.0,
+            "publishers": 60,
+            "subscribers": 120,
+            "events": 1500,
+            "publish_from_s": 5.0,
+            "publish_until_s": 20.0,
+            "payload_bytes": 80,
+            "validity_s": 90.0,
+            "duration_s": 110.0,
+        },
+    ),
+    World(
+        "a quake",
+        "sixty people on the move, a very slow radio, 400 events within ten seconds, which half of them want",
+        world={
+            "nodes": 60,
+            "width_m": 600.0,
+            "height_m": 600.0,
+            "range_m": 120.0,
+            "rate_bps": 100_000.0,
+            "mobility": "direction",
+            "speed_min_mps": 0.5,
+            "speed_max_mps": 1.5,
+            "publishers": 30,
+            "subscribers": 30,
+            "events": 400,
+            "publish_from_s": 10.0,
+            "publish_until_s": 20.0,
+            "payload_bytes": 60,
+            "validity_s": 180.0,
+            "duration_s": 200.0,
+        },
+    ),
+]
+
+BEFORE_FIXED_EDGES = [
+    World(
+        "a convoy",
+        "sixty cars on eight kilometres of a road, in both directions; what is said is worth twenty seconds",
+        world={
+            "nodes": 60,
+            "width_m": 8000.0,
+            "height_m": 20.0,
+            "range_m": 300.0,
+            "radio": "two-ray",
+            "mobility": "direction",
+            "speed_min_mps": 15.0,
+            "speed_max_mps": 30.0,
+            "publishers": 12,
+            "subscribers": 30,
+            "rate_hz": 0.1,
+            "publish_until_s": 100.0,
+            "validity_s": 20.0,
+            "duration_s": 120.0,
+        },
+    ),
+    World(
+        "drones",
+        "twenty-four drones that hear each other at 300 to 700 m, but not always in both directions; large events",
+        world={
+            "nodes": 24,
+            "width_m": 2500.0,
+            "height_m": 2500.0,
+            "range_m": 300.0,
+            "range_max_m": 700.0,
+            "radio": "free-space",
+            "loss": 0.05,
+            "mobility": "gauss-markov",
+            "speed_min_mps": 8.0,
+            "speed_max_mps": 20.0,
+            "publishers": 24,
+            "subscribers": 12,
+            "rate_hz": 0.2,
+            "payload_bytes": 600,
+            "publish_until_s": 100.0,
+            "validity_s": 15.0,
+            "duration_s": 120.0,
+        },
+    ),
+    World(
+        "a hall",
+        "180 people who sit in a hall and all want what half of them publish; one frame in ten is lost",
+        world={
+            "nodes": 180,
+            "width_m": 70.0,
+            "height_m": 50.0,
+            "range_m": 35.0,
+            "loss": 0.1,
+            "mobility": "static",
+            "publishers": 90,
+            "subscribers": 180,
+            "rate_hz": 0.05,
+            "publish_until_s": 50.0,
+            "validity_s": 40.0,
+            "duration_s": 80.0,
+        },
+    ),
+    World(
+        "shepherds",
+        "twenty-five shepherds on six by six kilometres, who rest for up to twenty minutes; three hours",
+        world={
+            "nodes": 25,
+            "width_m": 6000.0,
+            "height_m": 6000.0,
+            "range_m": 250.0,
+            "speed_min_mps": 0.5,
+            "speed_max_mps": 1.5,
+            "pause_max_s": 1200.0,
+            "publishers": 25,
+            "subscribers": 8,
+            "rate_hz": 0.0005,
+            "publish_until_s": 5400.0,
+            "validity_s": 7200.0,
+            "duration_s": 10_800.0,
+        },
+    ),
+]
+
 REAL = [
     World(
         "conference",
@@ -270,8 +399,7 @@ REAL = [
             "publish_until_s": 7200.0,
             "validity_s": 3600.0,
         },
-        seeds=SOME,
-        without=FLOODINGS[:1],
+        slow=FLOODINGS[:1],
         needs="hypertext2009",
     ),
     World(
@@ -302,16 +430,16 @@ REAL = [
 ]
 
 MESHES = [
-    World("mesh-hills", "a LoRa mesh of forty nodes, six of them routers", "mesh-hills", seeds=SOME),
-    World(
-        "mesh-city", "a LoRa mesh of 150 nodes", "mesh-city", {"duration_s": 2400.0, "publish_until_s": 2100.0}, SOME
-    ),
+    World("mesh-hills", "a LoRa mesh of forty nodes, six of them routers", "mesh-hills"),
+    World("mesh-city", "a LoRa mesh of 150 nodes", "mesh-city", {"duration_s": 2400.0, "publish_until_s": 2100.0}),
 ]
 
 GROUPS = {
     "Worlds that roam was made in": SEEN,
     "Worlds that were named before roam ran in them": UNSEEN,
     "Worlds that were named when roam was finished": UNTOUCHED,
+    "Worlds that were named when repairs took turns": AFTER_TURNS,
+    "Worlds that were named before windows had fixed edges": BEFORE_FIXED_EDGES,
     "Real contacts, streets and links": REAL,
     "LoRa meshes": MESHES,
 }
@@ -319,12 +447,13 @@ GROUPS = {
 
 def entrants(world: World) -> list[Values]:
     """The protocols of a campaign; roam with all efforts."""
-    others = [
-        {"name": entrant.name, "set": dict(entrant.set)}
-        for entrant in experiments.entrants()
-        if entrant.name not in (*world.without, "roam")
-    ]
+    others = named([e.name for e in experiments.entrants() if e.name not in (*world.slow, *world.without, "roam")])
     return [*others, *(roam(f"roam, effort {effort:g}", effort=effort) for effort in EFFORTS), roam("roam")]
+
+
+def named(protocols: Collection[str]) -> list[Values]:
+    """Protocols with the parameters of the league."""
+    return [{"name": e.name, "set": dict(e.set)} for e in experiments.entrants() if e.name in protocols]
 
 
 def roam(label: str, **params: Any) -> Values:
