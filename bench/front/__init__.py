@@ -6,10 +6,10 @@ Every part is a set of campaigns (`rc.campaign`), which are kept in out/front an
   robust   one world, and one thing about it that gets worse and worse: roam beside all others
   ablate   roam without each of its ingredients
 
-worlds.py has the worlds, and pareto.py says what *dominates* means. `--write` puts tables and figures into
-docs/explanation/roam.md and roam-tables.md; otherwise they are only printed. `--quick` takes few seeds, to see whether
-everything runs.
+worlds.py and unseen.py have the worlds, and pareto.py says what *dominates* means. `--write` puts tables and figures
+into docs/explanation/roam.md and roam-tables.md; otherwise they are only printed. `--quick` takes few seeds, to see
+whether everything runs.
 
 Seeds below 100 and the worlds in `SEEN` were looked at while roam was made. All tables are made with seeds from 101 on,
-and the worlds in `UNSEEN` were written down before roam had run in any of them.
+and the worlds in unseen.py were written down before roam had run in any of them.
 """

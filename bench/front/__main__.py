@@ -11,7 +11,8 @@ from typing import Any
 import bench.front
 from bench.front import ablate, curves, robust
 from bench.front.pareto import Point, Row, beats, beside, curve_at, points
-from bench.front.worlds import FEW, FIRST_SEED, GROUPS, ROOT, Values, World, entrants, named, there
+from bench.front.world import FEW, FIRST_SEED, Values, World
+from bench.front.worlds import GROUPS, ROOT, entrants, named, there
 
 import roamcast as rc
 from roamcast.judging.student import ALPHA, interval

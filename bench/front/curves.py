@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.front.pareto import Point, front
-from bench.front.worlds import World
+from bench.front.world import World
 
 COLUMNS = 4
 OWN, OTHER = "#d55e00", "0.45"

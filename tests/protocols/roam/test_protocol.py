@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -114,6 +115,7 @@ def test_m1_times_follow_the_airtime_of_the_medium(us_per_byte: int, shortest_s:
     assert pace.shortest_us == shortest_s * 1e6
     assert pace.longest_us == 4 * pace.shortest_us
     assert pace.fresh_us == max(10 * SECOND, 4 * pace.longest_us)
+    assert pace.last_us == 8 * pace.longest_us
     for size in (100, 200, 100):
         assert pace.delay_us(size, 0) == max(40_000, 28 * size * us_per_byte)
     assert pace.answer_us == max(50_000, 6 * 200 * us_per_byte)
@@ -369,6 +371,37 @@ def test_m9_little_effort_takes_longer_and_sends_less() -> None:
     little, usual, much = sent(0.4), sent(1.0), sent(4.0)
     assert little[0] < usual[0] < much[0]
     assert 5 * little[1] < usual[1] < much[1] / 2
+
+
+@pytest.mark.parametrize(
+    ("params", "left_s", "forwarded"),
+    [({}, 15.9, True), ({}, 16.0, False), ({"urgent": False}, 15.9, False), ({"fresh_s": 0.0}, 15.9, False)],
+)
+def test_m18_a_late_event_that_expires_soon_is_flooded_on(
+    params: dict[str, Any], left_s: float, forwarded: bool
+) -> None:
+    protocol, host = node(**params)
+    age_us = 60 * SECOND
+    event = news(1, validity_us=age_us + round(left_s * SECOND))
+    host.hear(protocol, Missing([EventFrame(event, 0, age_us)]), 2)
+    host.advance(protocol, SECOND)
+    assert ("forward", "few copies", event.id, -1, 1) in host.notes if forwarded else "old" in host.labels("suppress")
+
+
+def test_m18_summaries_of_events_that_are_worth_seconds_come_soon() -> None:
+    def summaries(**params: Any) -> int:
+        protocol, host = node(crowd=0, **params)
+        for n in range(30):
+            protocol.on_publish(news(n, validity_us=8 * SECOND))
+            host.advance(protocol, host.clock_us + 2 * SECOND)
+        return len(host.frames("summary"))
+
+    assert summaries() > 1.5 * summaries(urgent=False)
+    protocol, host = node(crowd=0)
+    protocol.on_publish(news(1))
+    host.advance(protocol, 20 * SECOND)
+    assert protocol.trickle.longest_us == protocol.pace.longest_us, "a long validity, and nobody counts neighbours"
+    assert summaries(doublings=0) == summaries(doublings=0, urgent=False), "not sooner than the shortest interval"
 
 
 def test_m9_effort_scales_times_chances_and_copies() -> None:

@@ -46,3 +46,29 @@ def test_among_few_neighbours_intervals_stay_half_as_long() -> None:
     short = Trickle(host, KEY, 100, 100, 2)
     short.follow(0)
     assert short.longest_us == 100, "and never shorter than the shortest"
+
+
+def test_m18_intervals_are_a_part_of_the_shortest_validity() -> None:
+    host = ScriptHost(1)
+    trickle = Trickle(host, KEY, 100, 800, 2)
+
+    def longest(now_us: int, neighbours: int = 3) -> int:
+        trickle.follow(neighbours)
+        trickle.keep_up(now_us)
+        return trickle.longest_us
+
+    assert longest(0) == 800, "nothing is known"
+    trickle.serve(1 << 50, 1 << 50)
+    assert longest(0) == 800, "there is time"
+    trickle.serve(16 * 300, 5_000)
+    trickle.serve(16 * 500, 9_000)
+    assert longest(0) == 300
+    assert longest(0, neighbours=0) == 300, "shorter than half the usual one"
+    assert longest(4_999) == 300
+    assert longest(5_000) == 800, "that event has expired"
+    trickle.serve(16 * 500, 9_500)
+    assert longest(5_000) == 500, "the next one counts"
+    trickle.serve(16 * 500, 9_900)
+    assert longest(9_899) == 500, "of several the last to expire"
+    trickle.serve(16, 9_999)
+    assert longest(9_899) == 100, "never shorter than the shortest"

@@ -14,6 +14,8 @@ LIST_BYTES: Final = 200
 """A usual summary and a usual list, for their airtimes."""
 FRESH: Final = 4
 """For this many of the longest intervals an event is as good as new."""
+LAST: Final = 8
+"""An event that expires within this many of the longest intervals does not get far by summaries (M18)."""
 LITTLE: Final = 0.2
 """Below this effort the flood gets thinner, and who wants more events than it brings asks for them (M15)."""
 GONE: Final = 8
@@ -64,6 +66,7 @@ class RoamParams(Params):
     singles: bool = param(True, "a difference of one event is mended without a list", "ours (M11)")
     interest: bool = param(True, "with little effort, who wants events asks for them", "ours (M15)")
     turns: bool = param(True, "one list at a time, and none while missing events are being sent", "ours (M17)")
+    urgent: bool = param(True, "events that expire soon are flooded, and compared in time", "ours (M18)")
     compared: int = param(1_000_000, "ids compared with lists in a second", "ours (M10)", unit="1/s", low=1)
 
 
@@ -85,6 +88,7 @@ class Pace:
         self.fresh_us = max(round(1e6 * params.fresh_s), FRESH * self.longest_us)
         if self.choosy or params.fresh_s == 0.0:
             self.fresh_us = 0
+        self.last_us = LAST * self.longest_us if params.urgent and self.fresh_us else 0
         self.answer_us = max(1000.0 * params.answer_ms, params.answer * host.airtime(LIST_BYTES))
         self.pause_us = BURST_SHARE * max(round(self.answer_us), params.burst * host.airtime(params.frame_limit))
         self.left_us = 4 * round(self.answer_us)  # a list, and what it asks for, take about half of it
@@ -104,6 +108,10 @@ class Pace:
         if neighbours <= self.params.crowd or self.params.crowd == 0:
             return longest_us
         return max(longest_us, min(longest_us * neighbours / self.params.crowd, self.young_us / 2))
+
+    def floods(self, age_us: int, validity_us: int) -> bool:
+        """Whether an event that came late is flooded on (M4, M18)."""
+        return age_us < self.fresh_us or validity_us - age_us < self.last_us
 
     def answer_delay(self, neighbours: int) -> int:
         """Before lists and missing events; longer where many may answer, so that few do."""

@@ -24,6 +24,7 @@ Rules, one test each:
   M3  a node that knows no event sends no summary of its own accord: it has nothing to offer, and answers those who have
   M4  an event that came late, but is younger than `fresh_s`, is flooded on like a new one: those farther away probably
       lack it, too. An older one spreads by summaries: a node has come back or has just joined, and the others have it
+      (but M18)
   M5  pauses between two sendings of one missing event to the same neighbours double, and there is a pause between two
       lists about the same difference: a neighbour that cannot take an event, because its clock says that the event has
       expired, or because nobody holds it any more, costs little. A neighbour that has just come is served at once
@@ -75,7 +76,7 @@ from roamcast.protocols.roam.nearness import Nearness
 from roamcast.protocols.roam.neighbours import Neighbours
 from roamcast.protocols.roam.offers import Offers
 from roamcast.protocols.roam.pace import Pace, RoamParams
-from roamcast.protocols.roam.trickle import Trickle
+from roamcast.protocols.roam.trickle import MODERATE, Trickle
 from roamcast.protocols.roam.wants import Wants
 from roamcast.pubsub.event import LOCAL, Event
 from roamcast.pubsub.filters import Filter
@@ -252,7 +253,7 @@ class Roam(Relay):
             frame = EventFrame(frame.event, self.params.local_hops, frame.age_us)
         if frame.ttl == 1:
             self.host.note(EXHAUSTED, frame.id, sender)
-        elif late and frame.age_us >= self.pace.fresh_us:  # M4
+        elif late and not self.pace.floods(frame.age_us, frame.event.validity_us):  # M4, M18
             self.host.note(OLD, frame.event.id, sender)
         elif self.params.p < 1.0 and self.host.random() >= self.params.p:
             self.host.note(NOT_DRAWN, frame.event.id, sender)
@@ -340,7 +341,9 @@ class Roam(Relay):
     def hold(self, event: Event, age_us: int, marks: i64) -> None:
         if self.table.is_full():
             self.catch_up()
-        place = self.table.add(event, self.host.now() - age_us, marks)
+        born_us = self.host.now() - age_us
+        place = self.table.add(event, born_us, marks)
+        self.trickle.serve(event.validity_us, born_us + event.validity_us)
         if self.pace.choosy:
             self.wants.judge(place)
         if self.table.lacks_room():
@@ -372,8 +375,9 @@ class Roam(Relay):
     def speak(self) -> None:
         """If it is time to, send a summary of what is known (M3), or what this node wants (M15)."""
         now_us = self.host.now()
-        if self.params.crowd:
-            self.trickle.follow(self.neighbours.count(now_us))
+        self.trickle.follow(self.neighbours.count(now_us) if self.params.crowd else MODERATE)
+        if self.params.urgent:
+            self.trickle.keep_up(now_us)
         due = self.wants.is_due() if self.pace.choosy else self.trickle.fired() and len(self.table.known) > 0
         if not due or self.is_busy():
             return
