@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roamcast.protocols.kit.frames import EventFrame
+from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.roam.frames import Missing, Summary
 from roamcast.protocols.roam.pace import Pace, RoamParams
 from roamcast.protocols.roam.protocol import LIST, PUSH, SUMMARY
@@ -64,6 +65,31 @@ def test_after_a_crash_all_neighbours_are_new() -> None:
     assert 2 in protocol.neighbours.nodes
     protocol.on_start()
     assert not protocol.neighbours.here and not protocol.lists.differences and not protocol.offers.waiting
+
+
+@pytest.mark.parametrize(("heard", "kind"), [(DIFFERENT, "ids"), (listing(7), "event")])
+def test_a_node_that_crashes_while_it_is_about_to_answer_answers_the_next_time(heard: Frame, kind: str) -> None:
+    """Its timers are gone, and its tables are not."""
+    protocol, host = node()
+    protocol.on_publish(news(1))
+    host.advance(protocol, 2 * SECOND)
+    host.sent.clear()
+    host.hear(protocol, heard, 2)
+    host.timers.clear()
+    protocol.on_start()
+    host.hear(protocol, heard, 2)
+    host.advance(protocol, 3 * SECOND)
+    assert host.frames(kind)
+
+
+def test_a_neighbour_that_differs_again_and_again_does_not_put_off_the_list() -> None:
+    protocol, host = node(answer_ms=1000.0)
+    protocol.on_publish(news(1))
+    host.advance(protocol, 2 * SECOND)
+    for k in range(40):
+        host.hear(protocol, Summary(3, 1000 + k, 600, 300), 2)
+        host.advance(protocol, host.clock_us + 50_000)
+    assert host.frames("ids")
 
 
 def test_m6_a_late_subscription_does_not_get_what_has_expired() -> None:

@@ -15,7 +15,7 @@ from mypy_extensions import i64
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.wire import decode, encode
 from roamcast.protocols.roam.frames import ID_MAX, MOST, IdList, Missing, Summary, id_lists
-from roamcast.protocols.roam.protocol import LIST, PUSH, Roam
+from roamcast.protocols.roam.protocol import LIST, LOOKED_AT, PUSH, Roam
 from roamcast.pubsub.event import FOREVER, Event, event_id
 from tests.protocols.roam.nodes import DIFFERENT, NEWS, SECOND, listing, news, node
 from tests.support.storm import plans, weather
@@ -311,3 +311,11 @@ def test_a_summary_of_an_absurd_window_is_compared_like_any_other(ms: int) -> No
     protocol.on_frame(Summary(1, 1, 0, ms), 2)
     for summary in (Summary(1, 1, ms, 0), Summary(1, 1, 0, ms)):
         assert len(protocol.table.known.within(protocol.lists.window_of(summary))) == 0
+
+
+def test_looking_for_news_in_a_list_ends_after_some_ids_that_are_known_no_longer() -> None:
+    protocol, _ = node()
+    for n in range(LOOKED_AT + 1):
+        protocol.remember(event_id(99, n + 1))
+    assert not protocol.is_news(listing(*(event_id(99, n + 1) for n in range(LOOKED_AT))))
+    assert protocol.is_news(listing(*(event_id(99, n + 1) for n in range(LOOKED_AT + 1)))), "there may be news"

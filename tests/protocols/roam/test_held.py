@@ -10,6 +10,7 @@ from mypy_extensions import i64
 from roamcast.protocols.roam.held import HeldEvents, Publishers
 from roamcast.protocols.roam.known import OWN, Window, mixed, unmixed
 from roamcast.pubsub.event import FOREVER, Event, event_id
+from tests.protocols.roam.nodes import SECOND, listing, news, node
 
 YOUNG_US = 100
 LEFT_US = 60
@@ -268,3 +269,16 @@ def test_publishers_that_are_looked_at_late_are_those_of_all_events(events: list
         for made in (late, eager):
             made.add(event(publisher, n, payload=bytes(size)), 0, 0)
         assert late.make_room() == eager.make_room()
+
+
+def test_how_often_an_event_was_sent_is_forgotten_with_it() -> None:
+    protocol, host = node()
+    for n in range(5):
+        protocol.on_publish(news(n, validity_us=4 * SECOND))
+    host.advance(protocol, 2 * SECOND)
+    host.hear(protocol, listing(7), 2)
+    host.advance(protocol, 3 * SECOND)
+    assert len(protocol.table.sendings) == 5
+    host.advance(protocol, 9 * SECOND)
+    protocol.catch_up()
+    assert not protocol.table.sendings

@@ -14,7 +14,7 @@ from roamcast.protocols.roam.frames import ID_MAX, IdList, Missing, Summary
 from roamcast.protocols.roam.held import mixed
 from roamcast.protocols.roam.pace import Pace, RoamParams
 from roamcast.protocols.roam.protocol import LIST, PUSH, Roam
-from roamcast.pubsub.event import LOCAL, Event, event_id
+from roamcast.pubsub.event import FOREVER, LOCAL, Event, event_id
 from roamcast.pubsub.filters import topic
 from roamcast.testing import ScriptHost
 from tests.protocols.roam.nodes import DIFFERENT, NEWS, SECOND, listing, news, node, publish, row
@@ -386,6 +386,24 @@ def test_m18_a_late_event_that_expires_soon_is_flooded_on(
     host.hear(protocol, Missing([EventFrame(event, 0, age_us)]), 2)
     host.advance(protocol, SECOND)
     assert ("forward", "few copies", event.id, -1, 1) in host.notes if forwarded else "old" in host.labels("suppress")
+
+
+@pytest.mark.parametrize(("effort", "limit_s"), [(1.0, 1.0), (2.0, 0.5), (0.5, 4.0), (0.2, 25.0)])
+def test_m18_haste_costs_less_with_less_effort(effort: float, limit_s: float) -> None:
+    pace = Pace(ScriptHost(), RoamParams(effort=effort))
+    assert pace.limit_us(16 * SECOND) == pytest.approx(limit_s * SECOND)
+    assert pace.last_us == 16 * SECOND
+
+
+def test_m18_an_event_that_came_late_counts_until_it_expires() -> None:
+    protocol, host = node()
+    event = news(1, validity_us=16 * SECOND)
+    host.hear(protocol, Missing([EventFrame(event, 0, 10 * SECOND)]), 2)
+    shortest = []
+    for now_s in (1, 5, 7):
+        host.advance(protocol, now_s * SECOND)
+        shortest.append(protocol.haste.shortest_us(host.clock_us))
+    assert shortest == [16 * SECOND, 16 * SECOND, FOREVER]
 
 
 def test_m18_summaries_of_events_that_are_worth_seconds_come_soon() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from roamcast.protocols.roam.trickle import Trickle
 from roamcast.testing import ScriptHost
 from tests.protocols.kit.test_trickle import KEY, run
@@ -26,7 +28,7 @@ def test_in_a_crowd_nodes_are_silent_for_longer_and_not_for_ever() -> None:
         trickle.start()
         count = 0
         for end_us in range(100, 100 * 60 + 1, 100):
-            trickle.follow(neighbours)
+            trickle.follow(neighbours, inf)
             trickle.agree()
             trickle.agree()
             count += len(run(trickle, host, end_us))
@@ -40,35 +42,18 @@ def test_among_few_neighbours_intervals_stay_half_as_long() -> None:
     trickle = Trickle(host, KEY, 100, 800, 2)
     longest = []
     for neighbours in (0, 2, 3, 50):
-        trickle.follow(neighbours)
+        trickle.follow(neighbours, inf)
         longest.append(trickle.longest_us)
     assert longest == [400, 400, 800, 800]
     short = Trickle(host, KEY, 100, 100, 2)
-    short.follow(0)
+    short.follow(0, inf)
     assert short.longest_us == 100, "and never shorter than the shortest"
 
 
-def test_m18_intervals_are_a_part_of_the_shortest_validity() -> None:
-    host = ScriptHost(1)
-    trickle = Trickle(host, KEY, 100, 800, 2)
-
-    def longest(now_us: int, neighbours: int = 3) -> int:
-        trickle.follow(neighbours)
-        trickle.keep_up(now_us)
-        return trickle.longest_us
-
-    assert longest(0) == 800, "nothing is known"
-    trickle.serve(1 << 50, 1 << 50)
-    assert longest(0) == 800, "there is time"
-    trickle.serve(16 * 300, 5_000)
-    trickle.serve(16 * 500, 9_000)
-    assert longest(0) == 300
-    assert longest(0, neighbours=0) == 300, "shorter than half the usual one"
-    assert longest(4_999) == 300
-    assert longest(5_000) == 800, "that event has expired"
-    trickle.serve(16 * 500, 9_500)
-    assert longest(5_000) == 500, "the next one counts"
-    trickle.serve(16 * 500, 9_900)
-    assert longest(9_899) == 500, "of several the last to expire"
-    trickle.serve(16, 9_999)
-    assert longest(9_899) == 100, "never shorter than the shortest"
+def test_m18_no_interval_is_longer_than_the_limit() -> None:
+    trickle = Trickle(ScriptHost(1), KEY, 100, 800, 2)
+    longest = []
+    for neighbours, limit_us in ((3, 1e9), (3, 300.0), (0, 300.0), (0, 500.0), (3, 20.0), (3, 900.0)):
+        trickle.follow(neighbours, limit_us)
+        longest.append(trickle.longest_us)
+    assert longest == [800, 300, 300, 400, 100, 800]

@@ -105,7 +105,7 @@ def test_nobody_waits_for_ever_for_others_to_be_repaired() -> None:
     assert lists(host) == 2
 
 
-def test_the_rest_of_a_long_list_is_sent_whatever_is_repaired() -> None:
+def test_the_rest_of_a_long_list_is_sent_whatever_is_repaired_or_listed() -> None:
     protocol, host = node(frame_limit=64, burst=1)
     for n in range(1, 120, 2):
         protocol.hold(news(n), 0, 0)
@@ -114,6 +114,7 @@ def test_the_rest_of_a_long_list_is_sent_whatever_is_repaired() -> None:
     while lists(host) == 0:
         host.advance(protocol, host.clock_us + 10_000)
     repair(protocol, host, 200)
+    host.hear(protocol, listing(7), 2)
     host.advance(protocol, host.clock_us + protocol.pace.pause_us)
     assert lists(host) == 2
 

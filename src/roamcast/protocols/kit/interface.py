@@ -37,6 +37,7 @@ from roamcast.pubsub.filters import Filter
 
 BROADCAST: Final = -1
 NOBODY: Final = -1
+NO_EVENTS: Final[list[Event]] = []
 
 
 # ---------------------------------------------------------------------------------------------------------- frames
@@ -60,8 +61,8 @@ class Frame:
         self.cargo: Event | None = None
 
     def events(self) -> list[Event]:
-        """The events this frame carries."""
-        return []
+        """The events this frame carries; the list is not to be changed."""
+        return NO_EVENTS
 
     def fields(self) -> list[Any]:
         """What is sent, as msgpack values. `from_fields` is the inverse."""

@@ -234,7 +234,7 @@ class HeldEvents:
         if expiry_us <= self.now_us:
             self._drop(id)
         elif expiry_us - self.now_us <= self.near_left_us:
-            if not self.young.holds(id) and not self.leaving.holds(id):
+            if not self.leaving.holds(id):
                 self._leave_windows(id)
                 self.leaving.add(id, self.known.born_us(place), expiry_us)
             self._push(expiry_us, id)

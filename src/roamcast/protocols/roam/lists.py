@@ -5,7 +5,8 @@ in bursts, so that others get the medium in between. There is a pause between li
 exclusive or of two digests is the digest of what differs, so a node knows a difference again that it could not mend.
 
 Lists take turns (M17). Many neighbours of a node may answer one list, each with many events, and most of these are news
-to others as well. So nobody sends a second list before that is over, unless it takes too long.
+to others as well. So a node that has sent a list lately sends no other one while such answers are on the air; it gives
+way to a list of another node, unless that one has events that are not known here.
 """
 
 from __future__ import annotations

@@ -59,7 +59,6 @@ class Neighbours:
         self.nodes = append(self.nodes, node)
         self.heard_us = append(self.heard_us, now_us)
         self.here.append(Neighbour(now_us))
-        self.all_until_us = min(self.all_until_us, now_us + self.gone_us)
         return True
 
     def find(self, node: i64) -> i64:

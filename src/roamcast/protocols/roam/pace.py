@@ -15,7 +15,10 @@ LIST_BYTES: Final = 200
 FRESH: Final = 4
 """For this many of the longest intervals an event is as good as new."""
 LAST: Final = 8
-"""An event that expires within this many of the longest intervals does not get far by summaries (M18)."""
+"""An event that expires within this many of the longest intervals (of those with effort 1) does not get far by
+summaries (M18)."""
+CHANCES: Final = 16
+"""While an event is valid, so many intervals begin at least, or as few as `effort` and the shortest interval leave."""
 LITTLE: Final = 0.2
 """Below this effort the flood gets thinner, and who wants more events than it brings asks for them (M15)."""
 GONE: Final = 8
@@ -88,7 +91,8 @@ class Pace:
         self.fresh_us = max(round(1e6 * params.fresh_s), FRESH * self.longest_us)
         if self.choosy or params.fresh_s == 0.0:
             self.fresh_us = 0
-        self.last_us = LAST * self.longest_us if params.urgent and self.fresh_us else 0
+        self.usual_us = int(usual_us) << params.doublings
+        self.last_us = LAST * self.usual_us if params.urgent and self.fresh_us else 0
         self.answer_us = max(1000.0 * params.answer_ms, params.answer * host.airtime(LIST_BYTES))
         self.pause_us = BURST_SHARE * max(round(self.answer_us), params.burst * host.airtime(params.frame_limit))
         self.left_us = 4 * round(self.answer_us)  # a list, and what it asks for, take about half of it
@@ -112,6 +116,10 @@ class Pace:
     def floods(self, age_us: int, validity_us: int) -> bool:
         """Whether an event that came late is flooded on (M4, M18)."""
         return age_us < self.fresh_us or validity_us - age_us < self.last_us
+
+    def limit_us(self, validity_us: int) -> float:
+        """The longest interval of summaries while an event of this validity is known (M18)."""
+        return self.longest_us / self.usual_us * validity_us / CHANCES
 
     def answer_delay(self, neighbours: int) -> int:
         """Before lists and missing events; longer where many may answer, so that few do."""

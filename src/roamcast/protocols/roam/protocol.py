@@ -54,6 +54,9 @@ Rules, one test each:
       somebody lacked, and leaves it out when it hears one of another node. Lists that follow one another faster than
       they are answered would take all of the medium, and most of what is sent for one neighbour was missing at others
       as well (lists.py)
+  M18 what is worth seconds must not wait for seconds: an event that came late and expires soon is flooded on whatever
+      its age, because summaries would not bring it far. And while a node knows an event of short validity, its
+      intervals are a part of that at most (haste.py)
 """
 
 from __future__ import annotations
@@ -69,13 +72,14 @@ from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.kit.interface import Frame, Host, Params, no_room, reason
 from roamcast.protocols.kit.relay import EXHAUSTED, EXPIRED, SOURCE, Relay
 from roamcast.protocols.roam.frames import IdList, Missing, Summary, Wanted, conditions
+from roamcast.protocols.roam.haste import Haste
 from roamcast.protocols.roam.held import HeldEvents
 from roamcast.protocols.roam.known import DELIVERED, NONE, OWN
 from roamcast.protocols.roam.lists import Lists
 from roamcast.protocols.roam.nearness import Nearness
 from roamcast.protocols.roam.neighbours import Neighbours
 from roamcast.protocols.roam.offers import Offers
-from roamcast.protocols.roam.pace import Pace, RoamParams
+from roamcast.protocols.roam.pace import CHANCES, Pace, RoamParams
 from roamcast.protocols.roam.trickle import MODERATE, Trickle
 from roamcast.protocols.roam.wants import Wants
 from roamcast.pubsub.event import LOCAL, Event
@@ -124,6 +128,7 @@ class Roam(Relay):
             params.store, params.store_kib << 10, params.seen_limit, self.pace.young_us, self.pace.left_us
         )
         self.trickle = Trickle(host, SUMMARY, self.pace.shortest_us, self.pace.longest_us, params.enough)
+        self.haste = Haste(CHANCES * self.pace.usual_us if params.urgent else 0)
         self.ordered = host.echo_us(0) > 0  # whether the medium orders relays (M12)
         self.relaying: OrderedDict[int, Copies] = OrderedDict()  # events that wait for the medium, or did lately
         self.role = host.role()
@@ -343,7 +348,7 @@ class Roam(Relay):
             self.catch_up()
         born_us = self.host.now() - age_us
         place = self.table.add(event, born_us, marks)
-        self.trickle.serve(event.validity_us, born_us + event.validity_us)
+        self.haste.add(event.validity_us, born_us + event.validity_us)
         if self.pace.choosy:
             self.wants.judge(place)
         if self.table.lacks_room():
@@ -375,9 +380,8 @@ class Roam(Relay):
     def speak(self) -> None:
         """If it is time to, send a summary of what is known (M3), or what this node wants (M15)."""
         now_us = self.host.now()
-        self.trickle.follow(self.neighbours.count(now_us) if self.params.crowd else MODERATE)
-        if self.params.urgent:
-            self.trickle.keep_up(now_us)
+        neighbours = self.neighbours.count(now_us) if self.params.crowd else MODERATE
+        self.trickle.follow(neighbours, self.pace.limit_us(self.haste.shortest_us(now_us)))
         due = self.wants.is_due() if self.pace.choosy else self.trickle.fired() and len(self.table.known) > 0
         if not due or self.is_busy():
             return
