@@ -75,6 +75,12 @@ def order(entry: Entry) -> tuple[int, int, int, int]:
     return entry[:4]
 
 
+@BOTH
+def test_events_a_whole_round_apart_are_not_taken_together(queue: Callable[[], EventQueue]) -> None:
+    entries = [(10 * ROUND + after, TIMER, 1, 0, 0) for after in (0, ROUND, ROUND - 1, 1000, ROUND + 1)]
+    assert drained(queue(), entries) == sorted(entries, key=order)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.none() | ENTRIES, max_size=80), st.sampled_from([FEW, MANY]))
 def test_both_queues_agree_for_any_pushes_and_pops(steps: list[Entry | None], nodes: int) -> None:

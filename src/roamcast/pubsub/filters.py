@@ -44,14 +44,14 @@ _OR: Final = 9
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Filter:
-    """A predicate over events: an immutable value."""
+    """A predicate over events: an immutable value, except that some remember their last answer (`wants`)."""
 
     def matches(self, event: Event) -> bool:
         raise NotImplementedError
 
     def wants(self, event: Event) -> bool:
-        """Whether it matches. The answer about the last event is kept, because a flood asks a filter that many nodes
-        share about the same event again and again."""
+        """Whether it matches. An `Expression` keeps the answer about the last event, because a flood asks a filter that
+        many nodes share about the same event again and again."""
         return self.matches(event)
 
     def fields(self) -> list[Any]:

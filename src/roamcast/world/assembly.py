@@ -10,6 +10,7 @@ from roamcast.log.writer import LogSink
 from roamcast.world import links, mac, mesh, mobility, parts
 from roamcast.world import radio as radios
 from roamcast.world.air import Medium
+from roamcast.world.air.medium import MARGIN
 from roamcast.world.contacts.kinetic import KineticContacts
 from roamcast.world.contacts.neighbourhood import Neighbourhood
 from roamcast.world.contacts.sought import SoughtContacts
@@ -40,9 +41,6 @@ LOOK = 10.0
 """… and a look takes as long as looking at so many, beside those at which it looks."""
 FLOODED = 1000
 """A guess: few floods reach more nodes, since hops are limited, however many nodes there are."""
-
-MARGIN = 1e-6
-"""Far above rounding errors of contacts (contacts/kinetic.py), and too little to cost anything."""
 
 
 def build(scenario: Scenario, seed: int, level: str, sink: LogSink) -> World:
@@ -241,9 +239,11 @@ def decodable(s: Scenario, seed: int, from_s: float = 0.0) -> Neighbourhood:
 def outlook(s: Scenario, seed: int, from_s: float, events: int) -> tuple[Outlook, float] | None:
     """The same without contacts, where that is less work for so many events; and how much work contacts would be."""
     radio = radio_of(s, seed)
+    if not in_the_open(s, radio):
+        return None
     ranges = decodable_ranges(radio, s.nodes)
     work = CHANGE * changes_per_s(s, min(ranges)) * (s.duration_s - from_s)
-    if not in_the_open(s, radio) or events * looks_of_flood(s, min(ranges)) > work:
+    if events * looks_of_flood(s, min(ranges)) > work:
         return None
     traffic = traffic_of(s, seed)
     return Outlook(mobility.build(s, traffic), s.nodes, traffic, ranges, from_s), work

@@ -77,8 +77,9 @@ def test_a_node_that_crashes_while_it_is_about_to_answer_answers_the_next_time(h
     host.hear(protocol, heard, 2)
     host.timers.clear()
     protocol.on_start()
+    host.clock_us += SECOND
     host.hear(protocol, heard, 2)
-    host.advance(protocol, 3 * SECOND)
+    host.advance(protocol, host.clock_us + SECOND // 5)
     assert host.frames(kind)
 
 
@@ -87,6 +88,7 @@ def test_a_neighbour_that_differs_again_and_again_does_not_put_off_the_list() ->
     protocol.on_publish(news(1))
     host.advance(protocol, 2 * SECOND)
     for k in range(40):
+        host.draws.append(0.5)
         host.hear(protocol, Summary(3, 1000 + k, 600, 300), 2)
         host.advance(protocol, host.clock_us + 50_000)
     assert host.frames("ids")

@@ -114,7 +114,7 @@ def test_the_rest_of_a_long_list_is_sent_whatever_is_repaired_or_listed() -> Non
     while lists(host) == 0:
         host.advance(protocol, host.clock_us + 10_000)
     repair(protocol, host, 200)
-    host.hear(protocol, listing(7), 2)
+    host.hear(protocol, listing(news(1).id), 2)
     host.advance(protocol, host.clock_us + protocol.pace.pause_us)
     assert lists(host) == 2
 

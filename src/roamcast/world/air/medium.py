@@ -20,7 +20,7 @@ from roamcast.world.recorder import Recorder
 from roamcast.world.station import Station
 
 UNSENSED: Final = -1.0  # instead of the strength at a station that knows nothing of the frame
-MARGIN: Final = 1e-6  # of the distance up to which a frame is sensed: far above rounding; its strength decides
+MARGIN: Final = 1e-6  # of the distance up to which a frame is heard: far above rounding; its strength decides
 
 
 @final
