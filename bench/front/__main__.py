@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import bench.front
-from bench.front import ablate, curves, robust
+from bench.front import ablate, causes, curves, robust
 from bench.front.pareto import Point, Row, beats, beside, curve_at, points
 from bench.front.world import FEW, FIRST_SEED, Values, World
 from bench.front.worlds import GROUPS, ROOT, entrants, named, there
@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "explanation" / "roam.md"
 TABLES = ROOT / "docs" / "explanation" / "roam-tables.md"
 PICTURE = ROOT / "docs" / "pictures" / "roam-robust.png"
 CURVES = ROOT / "docs" / "pictures" / "roam-curves.png"
-PARTS = ("pareto", "robust", "ablate")
+PARTS = ("pareto", "robust", "ablate", "causes")
 QUICK_SEEDS = 2
 TITLES = (
     "protocol",
@@ -203,6 +203,19 @@ def ablations(quick: bool) -> Iterator[str]:
     yield from ablate.lines(measured)
 
 
+# ---- what would deliver more
+
+
+def of_causes(quick: bool) -> Iterator[str]:
+    yield "| world | changed | delivered | air, s |"
+    yield "| --- | --- | --- | --- |"
+    for variant in causes.variants():
+        seeds = QUICK_SEEDS if quick else variant.changed.seeds
+        name = f"causes {variant.of} {variant.what}"
+        point = Point(rows_of(name, variant.changed, [variant.protocol], seeds))
+        yield f"| {variant.of} | {variant.what} | {_with_interval(point)} | {point.air_s:,.3g} |"
+
+
 # ---- the page
 
 
@@ -234,7 +247,8 @@ def made(part: str, quick: bool) -> Iterator[tuple[Path, list[str]]]:
     if part == "pareto":
         yield from zip((PAGE, TABLES), pareto(quick), strict=True)
     else:
-        yield PAGE, list((robustness if part == "robust" else ablations)(quick))
+        lines = {"robust": robustness, "ablate": ablations, "causes": of_causes}[part]
+        yield PAGE, list(lines(quick))
 
 
 if __name__ == "__main__":
