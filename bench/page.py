@@ -74,7 +74,10 @@ def panels(results: dict[str, Any]) -> list[Panel]:
             "ns-3",
             "world",
             f"{UNIT}, roamcast = 1",
-            {"ns-3": {f"{each['world']}": each["ratio"] for each in compared}},
+            {
+                ns3.NAMES[name]: {str(each["world"]): float(each[ratio]) for each in compared}
+                for name, ratio in (("ns3", "ratio"), ("udp", "udp_ratio"))
+            },
             log_y=True,
         ),
     ]

@@ -36,6 +36,7 @@ def against_ns3(compared: list[Row]) -> list[Row]:
         what = f"ns-3 / roamcast, cost per reception, {each['world']} ({each['nodes']:,} nodes)"
         asked = f"at least {each['asked']:,}" if each["asked"] else ""
         rows.append({"what": what, "ratio": each["ratio"], "asked": asked, "lower_is_better": False})
+        rows.append({"what": f"{what}, UDP", "ratio": each["udp_ratio"], "asked": "", "lower_is_better": False})
     return rows
 
 

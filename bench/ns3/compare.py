@@ -2,9 +2,9 @@
 
 Both count processor time (user and system) of their event loops. What comes before is not counted on either side:
 starting the program, reading its input, making nodes. In every round both simulate each world, one after the other, and
-the least times of all rounds are compared. They draw other random numbers, so the work is not exactly the same. The
-table has frames, receptions, losses and deliveries of both beside each other, and the ratio is that of the costs of a
-reception.
+the least times of all rounds are compared. ns-3 does so twice: with frames that go straight to the device, and through
+UDP sockets. The two simulators draw other random numbers, so the work is not exactly the same. The table has frames,
+receptions, losses and deliveries beside each other, and the ratios are those of the costs of a reception.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Figures = dict[str, Any]
 Row = dict[str, Any]
 HEADS = ("world", "nodes", "", "frames", "receptions", "lost", "delivered", "run s", "ns-3 / roamcast", "asked")
 WIDTH = 110
-NAMES = {"roamcast": "roamcast", "ns3": "ns-3"}
+NAMES = {"roamcast": "roamcast", "ns3": "ns-3", "udp": "ns-3, UDP"}
 
 
 def compare(here: Checkout, names: list[str], rounds: int, console: Console) -> list[Row]:
@@ -35,13 +35,17 @@ def compare(here: Checkout, names: list[str], rounds: int, console: Console) -> 
             case = worlds.CASES[name]
             file = program.OUT / f"{name}.world"
             exchange.write(file, case.scenario(), case.params(), worlds.SEED)
-            hearers = program.run(built, file, audit=True)["hearers"]
-            ours, theirs = [], []
+            hearers = program.run(built, file, "audit")["hearers"]
+            ours: list[Figures] = []
+            theirs: list[Figures] = []
+            through_udp: list[Figures] = []
             for turn in range(1, rounds + 1):
                 status.update(f"{name}: round {turn} of {rounds}")
                 ours.append(here.run(f"ns3-{name}"))
                 theirs.append({**program.run(built, file), "hearers": hearers})
-            rows.append(row(name, case.scenario().nodes, case.asked, least(ours), least(theirs)))
+                through_udp.append({**program.run(built, file, "udp"), "hearers": hearers})
+            figures = (least(each) for each in (ours, theirs, through_udp))
+            rows.append(row(name, case.scenario().nodes, case.asked, *figures))
     return rows
 
 
@@ -49,19 +53,29 @@ def least(figures: list[Figures]) -> Figures:
     return min(figures, key=lambda f: float(f["run_s"]))
 
 
-def row(name: str, nodes: int, asked: int, ours: Figures, theirs: Figures) -> Row:
-    """One world. `ratio` is how many times as much processor time a reception costs ns-3."""
-    cost, their_cost = (f["run_s"] / max(1, f["receptions"]) for f in (ours, theirs))
+def row(name: str, nodes: int, asked: int, ours: Figures, theirs: Figures, through_udp: Figures) -> Row:
+    """One world. The ratios are how many times as much processor time a reception costs ns-3."""
     return {
         "world": name.removesuffix(worlds.SHORT),
         "nodes": nodes,
         "roamcast": {**counts(ours), "lost": share(ours["losses"], ours["receptions"] + ours["losses"])},
-        "ns3": {**counts(theirs), "lost": share(theirs["hearers"] - theirs["receptions"], theirs["hearers"])},
+        "ns3": of_ns3(theirs),
+        "udp": of_ns3(through_udp),
         "interested": ours["interested"],
-        "ratio": round(their_cost / cost, 1),
+        "ratio": round(cost(theirs) / cost(ours), 1),
+        "udp_ratio": round(cost(through_udp) / cost(ours), 1),
         "whole_ratio": round(theirs["whole_s"] / ours["whole_s"], 1),
         "asked": asked,
     }
+
+
+def of_ns3(figures: Figures) -> Figures:
+    return {**counts(figures), "lost": share(figures["hearers"] - figures["receptions"], figures["hearers"])}
+
+
+def cost(figures: Figures) -> float:
+    """Of a reception, in seconds."""
+    return float(figures["run_s"]) / max(1, figures["receptions"])
 
 
 def counts(figures: Figures) -> dict[str, Any]:
@@ -80,12 +94,13 @@ def show(rows: list[Row]) -> None:
 
 
 def lines(rows: list[Row]) -> list[list[str]]:
-    """The cells of a table: two lines for each world."""
+    """The cells of a table: three lines for each world."""
     cells = []
     for r in rows:
         asked = f"at least {r['asked']:,}" if r["asked"] else ""
-        cells.append([r["world"], f"{r['nodes']:,}", *cells_of(r, "roamcast"), f"{r['ratio']:.0f}", asked])
-        cells.append(["", "", *cells_of(r, "ns3"), "", ""])
+        cells.append([r["world"], f"{r['nodes']:,}", *cells_of(r, "roamcast"), "", asked])
+        cells.append(["", "", *cells_of(r, "ns3"), f"{r['ratio']:.0f}", ""])
+        cells.append(["", "", *cells_of(r, "udp"), f"{r['udp_ratio']:.0f}", ""])
     return cells
 
 

@@ -1,14 +1,17 @@
-// Gossip over 802.11b in ns-3, in a world that roamcast wrote (exchange.py): `gossip WORLD [audit]` prints a JSON object.
+// Gossip over 802.11b in ns-3, in a world that roamcast wrote (exchange.py): `gossip WORLD [audit] [udp]` prints a JSON
+// object.
 //
 // Everything that roamcast's world says is made equal: where nodes are, who publishes what and when, how long frames are
 // and how long they last, which strength decodes, disturbs and is sensed. What ns-3 draws itself is back-offs, assessment
-// delays and the draws of gossip. There is no IP: frames go straight to the device, which is the least that ns-3 can do.
+// delays and the draws of gossip. Frames go straight to the device, which is the least that ns-3 can do; with `udp` they
+// take the way of nearly all programs for ns-3, through UDP sockets and IPv4, and are as long.
 // Built and measured by program.py and compare.py; works with ns-3 3.37.
 
 #include "ns3/constant-position-mobility-model.h"
 #include "ns3/constant-velocity-mobility-model.h"
 #include "ns3/core-module.h"
 #include "ns3/error-rate-model.h"
+#include "ns3/internet-module.h"
 #include "ns3/network-module.h"
 #include "ns3/propagation-module.h"
 #include "ns3/threshold-preamble-detection-model.h"
@@ -20,11 +23,14 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <set>
 
 using namespace ns3;
 
 const double kSensitivityDbm = -40.0;  // strength 1 of roamcast; far above noise, which roamcast does not have
 const uint16_t kProtocol = 0x88B5;     // for experiments (IEEE 802)
+const uint16_t kPort = 9;
+const uint32_t kIpAndUdpBytes = 28;
 
 struct Publication
 {
@@ -117,23 +123,27 @@ EncodedBytes(uint64_t n)
 class Gossip
 {
   public:
-    Gossip(const World& world, bool audit);
+    Gossip(const World& world, bool audit, bool udp);
     void Run();
     void Print(double whole_s) const;
 
   private:
     void MakeChannel();
     void MakeNodes();
+    void OpenSockets(const NodeContainer& nodes, const NetDeviceContainer& devices);
     void Walk(const Leg& leg);
     void Publish(uint32_t event);
     void Send(uint32_t node, Cargo cargo);
     bool Receive(Ptr<NetDevice> device, Ptr<const Packet> packet, uint16_t, const Address&);
+    void ReceiveFrom(Ptr<Socket> socket);
+    void Take(uint32_t node, Ptr<const Packet> packet);
     void TxBegins(uint32_t node, Ptr<const Packet> packet, double);
     double LossAt(double distance_m) const;
     void CountHearers(uint32_t sender, double range_m);
 
     const World& m_world;
     const bool m_audit;
+    const bool m_udp;
     const double m_p;
     const double m_jitter_us;
     const double m_range_m;
@@ -142,6 +152,7 @@ class Gossip
     Ptr<PropagationLossModel> m_loss;
     Ptr<YansWifiChannel> m_channel;
     std::vector<Ptr<WifiNetDevice>> m_devices;
+    std::vector<Ptr<Socket>> m_sockets;  // only with UDP
     std::vector<Ptr<ConstantVelocityMobilityModel>> m_places;
     std::vector<std::vector<bool>> m_seen;  // of each node: the events it has
     uint64_t m_frames = 0;
@@ -160,9 +171,10 @@ ProcessorSeconds()
     return used.ru_utime.tv_sec + used.ru_stime.tv_sec + 1e-6 * (used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-Gossip::Gossip(const World& world, bool audit)
+Gossip::Gossip(const World& world, bool audit, bool udp)
     : m_world(world),
       m_audit(audit),
+      m_udp(udp),
       m_p(world.Number("p")),
       m_jitter_us(world.Number("jitter_us")),
       m_range_m(world.Number("range_m")),
@@ -267,9 +279,34 @@ Gossip::MakeNodes()
         m_places.push_back(CreateObject<ConstantVelocityMobilityModel>());
         nodes.Get(node)->AggregateObject(m_places.back());
         m_devices.push_back(DynamicCast<WifiNetDevice>(devices.Get(node)));
-        m_devices.back()->SetReceiveCallback(MakeCallback(&Gossip::Receive, this));
+        if (!m_udp)
+        {
+            m_devices.back()->SetReceiveCallback(MakeCallback(&Gossip::Receive, this));
+        }
         auto radio = m_devices.back()->GetPhy();
         radio->TraceConnectWithoutContext("PhyTxBegin", MakeCallback(&Gossip::TxBegins, this).Bind(node));
+    }
+    if (m_udp)
+    {
+        OpenSockets(nodes, devices);
+    }
+}
+
+void
+Gossip::OpenSockets(const NodeContainer& nodes, const NetDeviceContainer& devices)
+{
+    InternetStackHelper internet;
+    internet.Install(nodes);
+    Ipv4AddressHelper addresses("10.1.0.0", "255.255.0.0");
+    addresses.Assign(devices);
+    for (uint32_t node = 0; node < nodes.GetN(); ++node)
+    {
+        auto socket = Socket::CreateSocket(nodes.Get(node), UdpSocketFactory::GetTypeId());
+        socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), kPort));
+        socket->SetAllowBroadcast(true);
+        socket->Connect(InetSocketAddress(Ipv4Address::GetBroadcast(), kPort));
+        socket->SetRecvCallback(MakeCallback(&Gossip::ReceiveFrom, this));
+        m_sockets.push_back(socket);
     }
 }
 
@@ -291,22 +328,46 @@ Gossip::Publish(uint32_t event)
 void
 Gossip::Send(uint32_t node, Cargo cargo)
 {
-    const uint32_t bytes = m_world.publications[cargo.event].bytes + EncodedBytes(cargo.age_us);
+    const uint32_t headers = m_udp ? kIpAndUdpBytes : 0;
+    const uint32_t bytes = m_world.publications[cargo.event].bytes + EncodedBytes(cargo.age_us) - headers;
     std::vector<uint8_t> content(bytes);
     *reinterpret_cast<Cargo*>(content.data()) = cargo;
-    m_devices[node]->Send(Create<Packet>(content.data(), bytes), Mac48Address::GetBroadcast(), kProtocol);
+    auto packet = Create<Packet>(content.data(), bytes);
+    if (m_udp)
+    {
+        m_sockets[node]->Send(packet);
+    }
+    else
+    {
+        m_devices[node]->Send(packet, Mac48Address::GetBroadcast(), kProtocol);
+    }
 }
 
 bool
 Gossip::Receive(Ptr<NetDevice> device, Ptr<const Packet> packet, uint16_t, const Address&)
 {
+    Take(device->GetNode()->GetId(), packet);
+    return true;
+}
+
+void
+Gossip::ReceiveFrom(Ptr<Socket> socket)
+{
+    while (Ptr<Packet> packet = socket->Recv())
+    {
+        Take(socket->GetNode()->GetId(), packet);
+    }
+}
+
+void
+Gossip::Take(uint32_t node, Ptr<const Packet> packet)
+{
     ++m_receptions;
-    const uint32_t node = device->GetNode()->GetId();
     Cargo cargo;
     packet->CopyData(reinterpret_cast<uint8_t*>(&cargo), sizeof cargo);
     if (m_seen[node][cargo.event])
     {
-        return true;
+        return;
     }
     m_seen[node][cargo.event] = true;
     m_deliveries += m_world.publications[cargo.event].interested[node];
@@ -316,7 +377,6 @@ Gossip::Receive(Ptr<NetDevice> device, Ptr<const Packet> packet, uint16_t, const
         cargo.age_us += delay_us;
         Simulator::Schedule(MicroSeconds(delay_us), &Gossip::Send, this, node, cargo);
     }
-    return true;
 }
 
 /// A frame goes on the air. Where every frame draws a range, the sender's gain makes it reach as far.
@@ -368,8 +428,9 @@ int
 main(int argc, char* argv[])
 {
     const World world = Read(argv[1]);
+    const std::set<std::string> options(argv + 2, argv + argc);
     const double began_s = ProcessorSeconds();  // reading the file does not count
-    Gossip gossip(world, argc > 2);
+    Gossip gossip(world, options.count("audit"), options.count("udp"));
     gossip.Run();
     gossip.Print(ProcessorSeconds() - began_s);
     Simulator::Destroy();

@@ -13,7 +13,7 @@ SOURCE = HERE / "gossip.cc"
 OUT = HERE.parents[1] / "out" / "bench" / "ns3"
 HEADERS = Path("/usr/include/ns3/wifi-module.h")
 COMPILER = "g++"
-LIBRARIES = ("wifi", "propagation", "mobility", "network", "core")
+LIBRARIES = ("wifi", "propagation", "mobility", "internet", "network", "core")
 
 
 class Failed(Exception):
@@ -42,9 +42,10 @@ def build(folder: Path = OUT) -> Path:
     return program
 
 
-def run(program: Path, world: Path, audit: bool = False) -> dict[str, Any]:
-    """The figures that the program prints. With `audit` it also counts the nodes in range of each frame."""
-    figures: dict[str, Any] = json.loads(_checked([str(program), str(world), *(["audit"] if audit else [])]))
+def run(program: Path, world: Path, *options: str) -> dict[str, Any]:
+    """The figures that the program prints. With `audit` it also counts the nodes in range of each frame; with `udp`
+    frames go through UDP sockets."""
+    figures: dict[str, Any] = json.loads(_checked([str(program), str(world), *options]))
     return figures
 
 

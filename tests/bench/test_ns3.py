@@ -104,6 +104,7 @@ def test_the_ratio_is_that_of_the_costs_of_a_reception() -> None:
     (row,) = compared()
     assert row["ratio"] == pytest.approx((1.5 / 500) / (0.006 / 600))
     assert row["whole_ratio"] == 200.0
+    assert row["udp_ratio"] == pytest.approx((1.8 / 500) / (0.006 / 600))
     assert (row["roamcast"]["lost"], row["ns3"]["lost"]) == (0.25, 0.375)
 
 
@@ -111,12 +112,13 @@ def test_the_best_round_counts() -> None:
     assert compare.least([{**OURS, "run_s": s} for s in (3.0, 1.0, 2.0)])["run_s"] == 1.0
 
 
-def test_both_stand_below_each_other() -> None:
-    ours, theirs = compare.lines(compared())
-    assert len(ours) == len(theirs) == len(compare.HEADS)
+def test_all_three_stand_below_each_other() -> None:
+    ours, theirs, through_udp = compare.lines(compared())
+    assert len(ours) == len(theirs) == len(through_udp) == len(compare.HEADS)
     assert ours[2:7] == ["roamcast", "100", "600", "25.0%", "90.0%"]
     assert theirs[2:7] == ["ns-3", "101", "500", "37.5%", "80.0%"]
-    assert ours[-2:] == ["300", "at least 400"]
+    assert through_udp[2:7] == ["ns-3, UDP", "101", "500", "37.5%", "80.0%"]
+    assert [line[-2:] for line in (ours, theirs, through_udp)] == [["", "at least 400"], ["300", ""], ["360", ""]]
     assert THEIRS["hearers"] == 800
 
 
@@ -139,11 +141,20 @@ def ns3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_ns3_does_the_same_in_a_quiet_row(ns3: Path, tmp_path: Path) -> None:
     """Three floods along five nodes: nothing collides, so all counts follow from who hears whom."""
     ours = simulate(ROW_OF_FIVE, "gossip", PARAMS, SEED).metrics
-    theirs = program.run(ns3, written(tmp_path, ROW_OF_FIVE), audit=True)
+    theirs = program.run(ns3, written(tmp_path, ROW_OF_FIVE), "audit")
     assert ours["losses"] == 0
     assert [theirs[name] for name in ("frames", "receptions", "deliveries", "hearers")] == [15, 24, 12, 24]
     assert [ours[name] for name in ("frames_sent", "receptions", "deliveries")] == [15, 24, 12]
     assert theirs["bytes"] == pytest.approx(ours["bytes_sent"], abs=4 * 15)  # ages are encoded in 1 to 5 bytes
+
+
+def test_frames_through_udp_are_as_many_and_as_long(ns3: Path, tmp_path: Path) -> None:
+    """The sockets are another way to the same device: only the processor sees a difference."""
+    world = written(tmp_path, ROW_OF_FIVE)
+    bare, through_udp = (program.run(ns3, world, "audit", *options) for options in ((), ("udp",)))
+    assert through_udp["receptions"] == 24
+    for name in ("frames", "bytes", "receptions", "deliveries", "hearers"):
+        assert through_udp[name] == bare[name], name
 
 
 def test_hidden_senders_lose_both_frames_in_ns3(ns3: Path, tmp_path: Path) -> None:
@@ -169,7 +180,7 @@ def test_graded_radios_of_ns3_reach_as_far(ns3: Path, tmp_path: Path, radio: str
     for range_m, sensed in ((99.0, 1.0), (100.1, 1.0), (199.0, 2.0), (200.1, 1.0)):
         changed = {"radio": radio, "range_m": range_m, "carrier_sense_ratio": sensed}
         scenario = Scenario(**{**fields(ROW_OF_FIVE), **changed})
-        figures = program.run(ns3, written(tmp_path, scenario, silent), audit=True)
+        figures = program.run(ns3, written(tmp_path, scenario, silent), "audit")
         ours = simulate(scenario, "gossip", silent, SEED).metrics
         assert figures["receptions"] == figures["hearers"] == ours["receptions"], range_m
         assert (ours["receptions"] == 0) == (range_m < 100.0)
@@ -201,7 +212,7 @@ def test_ns3_draws_a_range_for_every_frame_if_the_world_says_so(ns3: Path, tmp_p
             "duration_s": 201.0,
         }
     )
-    figures = program.run(ns3, written(tmp_path, scenario, {**PARAMS, "p": 0.0}), audit=True)
+    figures = program.run(ns3, written(tmp_path, scenario, {**PARAMS, "p": 0.0}), "audit")
     assert figures["receptions"] == pytest.approx(0.5 * 400 * 8 / 5, rel=0.15)
     assert figures["receptions"] == figures["hearers"]
 
