@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import bench.front
-from bench.front import ablate, causes, curves, robust
+from bench.front import ablate, causes, curves, data, robust
 from bench.front.pareto import Point, Row, beats, beside, curve_at, points
 from bench.front.world import FEW, FIRST_SEED, Values, World
 from bench.front.worlds import GROUPS, ROOT, entrants, named, there
@@ -20,6 +20,7 @@ from roamcast.judging.student import ALPHA, interval
 OUT = ROOT / "out" / "front"
 PAGE = ROOT / "docs" / "explanation" / "roam.md"
 TABLES = ROOT / "docs" / "explanation" / "roam-tables.md"
+DATA = ROOT / "docs" / "explanation" / "roam-tables.csv"
 PICTURE = ROOT / "docs" / "pictures" / "roam-robust.png"
 CURVES = ROOT / "docs" / "pictures" / "roam-curves.png"
 PARTS = ("pareto", "robust", "ablate", "causes")
@@ -61,8 +62,8 @@ def _dot(name: str, share: float) -> None:
 # ---- every protocol in every world
 
 
-def pareto(quick: bool) -> tuple[list[str], list[str]]:
-    """An overview, and the tables of all worlds."""
+def pareto(quick: bool, write: bool) -> tuple[list[str], list[str]]:
+    """An overview, and the tables of all worlds. Also draws the curves, and writes the same as data."""
     measured: dict[str, tuple[World, dict[str, Point]]] = {}
     details: list[str] = []
     for group, worlds in GROUPS.items():
@@ -78,7 +79,9 @@ def pareto(quick: bool) -> tuple[list[str], list[str]]:
             every = points(rows)
             measured[world.name] = (world, every)
             details += ["", *of_world(world, every, seeds)]
-    curves.draw(measured, CURVES)
+    if write:
+        curves.draw(measured, CURVES)
+        data.write(DATA, {name: every for name, (_, every) in measured.items()})
     picture = "![What is delivered over air, world by world](../pictures/roam-curves.png)"
     return [picture, "", *overview(measured)], details
 
@@ -148,7 +151,7 @@ def _with_interval(point: Point) -> str:
 # ---- worse and worse
 
 
-def robustness(quick: bool) -> Iterator[str]:
+def robustness(quick: bool, write: bool) -> Iterator[str]:
     measured = {}
     seeds = QUICK_SEEDS if quick else robust.SEEDS
     base = World("common", "", "baldoni", robust.world())
@@ -158,7 +161,8 @@ def robustness(quick: bool) -> Iterator[str]:
         base = base._replace(world={field: value for field, value in robust.world().items() if field not in varied})
         rows = rows_of(f"robust {axis.name}", base, protocols, seeds, point=[dict(p) for _, p in axis.points])
         measured[axis.name] = (axis, _by_point(axis, rows))
-    robust.draw(measured, PICTURE)
+    if write:
+        robust.draw(measured, PICTURE)
     yield "![Delivered and air, for roam in black and all others](../pictures/roam-robust.png)"
     for name, (axis, at) in measured.items():
         yield ""
@@ -237,18 +241,19 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     for part in asked.parts or PARTS:
-        for page, lines in made(part, asked.quick):
+        for page, lines in made(part, asked.quick, asked.write):
             print("\n" + "\n".join(lines))
             if asked.write:
                 written(page, part, lines)
 
 
-def made(part: str, quick: bool) -> Iterator[tuple[Path, list[str]]]:
+def made(part: str, quick: bool, write: bool) -> Iterator[tuple[Path, list[str]]]:
     if part == "pareto":
-        yield from zip((PAGE, TABLES), pareto(quick), strict=True)
+        yield from zip((PAGE, TABLES), pareto(quick, write), strict=True)
+    elif part == "robust":
+        yield PAGE, list(robustness(quick, write))
     else:
-        lines = {"robust": robustness, "ablate": ablations, "causes": of_causes}[part]
-        yield PAGE, list(lines(quick))
+        yield PAGE, list(ablations(quick) if part == "ablate" else of_causes(quick))
 
 
 if __name__ == "__main__":
