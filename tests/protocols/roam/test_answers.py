@@ -61,8 +61,12 @@ def test_m8_an_event_that_is_published_again_is_muted() -> None:
 
 def test_after_a_crash_all_neighbours_are_new() -> None:
     protocol, host = node()
+    protocol.on_publish(news(1))
+    host.advance(protocol, 2 * SECOND)
     host.hear(protocol, DIFFERENT, 2)
-    assert 2 in protocol.neighbours.nodes
+    host.advance(protocol, host.clock_us + SECOND // 5)
+    host.hear(protocol, listing(), 2)
+    assert 2 in protocol.neighbours.nodes and protocol.lists.differences and protocol.offers.waiting
     protocol.on_start()
     assert not protocol.neighbours.here and not protocol.lists.differences and not protocol.offers.waiting
 

@@ -190,12 +190,18 @@ def test_times_of_events_that_are_no_longer_known_do_not_pile_up() -> None:
 
 
 def test_a_list_of_changes_that_is_made_anew_has_the_same_changes() -> None:
-    made = table(most=2, remembered=3)
+    made = table(most=3, remembered=3)
+    made.add(event(2, 1, validity_us=900), 0, 0)  # of another publisher: it stays
+    made.advance(2 * YOUNG_US)
+    rebuilt, before = 0, made.changes
     for n in range(1, 60):
-        made.add(event(1, n, validity_us=1_000 + n), 0, 0)
+        made.add(event(1, n, validity_us=1_000 + n), 200, 0)
         made.make_room()
-        made.advance(5 * n)
-    for now_us in range(300, 1_060):
+        made.advance(200 + 5 * n)
+        rebuilt += made.changes is not before
+        before = made.changes
+    assert rebuilt and made.is_held(event_id(2, 1)) and made.in_core > 0
+    for now_us in range(500, 1_300):
         made.advance(now_us)
         window = made.window(now_us)
         assert made.summary(window) == made.known.summary(window)

@@ -43,7 +43,7 @@ def test_one_neighbour_takes_its_share_and_all_together_the_whole() -> None:
         neighbours.meet(node, 0)
     assert [neighbours.has_time(0, 5, 0) for _ in range(4)] == [True, True, False, False]
     assert [neighbours.has_time(node, 10, 0) for node in range(1, 10)] == [True] * (SHARE - 1) + [False] * 2
-    assert neighbours.has_time(0, 5, SECOND), "and a second later anew"
+    assert [neighbours.has_time(node, 5, SECOND) for node in (1, 0)] == [True, True], "and a second later anew"
 
 
 def test_a_neighbour_that_asks_for_too_much_takes_only_its_own_share() -> None:

@@ -1,4 +1,4 @@
-"""Roam floods, carries, compares and repairs. M1 to M11 are its rules."""
+"""Roam floods, carries, compares and repairs. Most of its rules (M1 to M18) are here."""
 
 from __future__ import annotations
 
@@ -434,3 +434,57 @@ def test_m9_effort_scales_times_chances_and_copies() -> None:
     assert [pace.fresh_us > 0 for pace in every] == [False, True, True, True]
     assert [pace.copies(news(1)) for pace in every] == [2, 2, 2, 4]
     assert [pace.copies(news(1, scope=LOCAL)) for pace in every] == [4, 4, 4, 8]
+
+
+def test_m18_the_interval_that_runs_ends_sooner_as_well() -> None:
+    """The event is known when a long interval has just begun."""
+    protocol, host = node(crowd=0)
+    protocol.on_publish(news(1))
+    host.advance(protocol, 60 * SECOND)
+    while protocol.trickle.sending:
+        host.advance(protocol, host.clock_us + 10_000)
+    host.advance(protocol, host.clock_us + protocol.trickle.rest_us)
+    assert protocol.trickle.sending and protocol.trickle.interval_us == 2 * SECOND
+    before = len(host.frames("summary"))
+    protocol.on_publish(news(2, validity_us=8 * SECOND))
+    host.advance(protocol, host.clock_us + SECOND // 2)
+    assert len(host.frames("summary")) == before + 1
+
+
+def test_m18_further_events_do_not_put_a_summary_off() -> None:
+    protocol, host = node(crowd=0)
+    for n in range(100):
+        protocol.on_publish(news(n, validity_us=8 * SECOND - n))
+        host.advance(protocol, host.clock_us + 100_000)
+    assert len(host.frames("summary")) >= 15
+
+
+@pytest.mark.parametrize(("effort", "validity_s", "hurries"), [(1.0, 0.6, False), (1.0, 1.0, True), (0.5, 2.0, False)])
+def test_m18_events_that_no_summary_is_about_cause_no_haste(effort: float, validity_s: float, hurries: bool) -> None:
+    protocol, _ = node(effort=effort)
+    protocol.on_publish(news(1, validity_us=round(validity_s * SECOND)))
+    assert (protocol.haste.decisive != []) is hurries
+
+
+def test_events_that_have_expired_make_room_before_valid_ones() -> None:
+    protocol, host = node(store=2)
+    protocol.on_publish(news(1, validity_us=3 * SECOND))
+    protocol.on_publish(news(2))
+    host.clock_us = 4 * SECOND
+    protocol.on_publish(news(3))
+    assert protocol.table.is_held(news(2).id) and protocol.table.is_held(news(3).id)
+    assert "no room" not in host.labels("drop")
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_m5_a_neighbour_that_has_just_come_is_served_within_the_pause_of_others(new: bool) -> None:
+    protocol, host = node()
+    protocol.on_publish(news(1))
+    host.advance(protocol, 2 * SECOND)
+    host.sent.clear()
+    host.hear(protocol, listing(), 2)
+    host.advance(protocol, host.clock_us + SECOND // 5)
+    assert len(host.frames("event")) == 1
+    host.hear(protocol, listing(), 3 if new else 2)
+    host.advance(protocol, host.clock_us + SECOND // 5)
+    assert len(host.frames("event")) == (2 if new else 1)

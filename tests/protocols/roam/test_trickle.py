@@ -57,3 +57,49 @@ def test_m18_no_interval_is_longer_than_the_limit() -> None:
         trickle.follow(neighbours, limit_us)
         longest.append(trickle.longest_us)
     assert longest == [800, 300, 300, 400, 100, 800]
+
+
+def test_among_few_neighbours_patience_is_about_the_intervals_that_they_have() -> None:
+    host = ScriptHost(1)
+    trickle = Trickle(host, KEY, 100, 800, 2)
+    trickle.follow(0, inf)
+    trickle.start()
+    sent: list[int] = []
+    for end_us in (100, 300, 700, 1100, 1500, 1900):
+        trickle.agree()
+        trickle.agree()
+        sent.append(len(run(trickle, host, end_us)))
+        trickle.follow(0, inf)
+    assert sent == [0, 0, 1, 0, 1, 0], "the first two are short"
+
+
+def test_a_neighbour_that_keeps_intervals_short_does_not_keep_a_node_silent() -> None:
+    host = ScriptHost(1)
+    trickle = Trickle(host, KEY, 100, 400, 2)
+    trickle.start()
+    sent = 0
+    for end_us in range(100, 10_000, 100):
+        trickle.agree()
+        trickle.agree()
+        sent += len(run(trickle, host, end_us - 1))
+        trickle.differ()
+    assert 10 <= sent <= 33
+
+
+def test_m18_an_interval_that_is_too_long_begins_anew_and_once() -> None:
+    host = ScriptHost(1)
+    trickle = Trickle(host, KEY, 100, 800, 2)
+    trickle.hurry(300.0)
+    assert host.timers == {}, "it does not run yet"
+    trickle.start()
+    run(trickle, host, 2000)
+    assert trickle.interval_us == 300
+    trickle.follow(3, inf)
+    run(trickle, host, 4000)
+    assert trickle.interval_us == 800
+    trickle.hurry(300.0)
+    due_us = host.timers[KEY]
+    assert trickle.interval_us == 300 and due_us <= host.clock_us + 300
+    trickle.hurry(300.0)
+    trickle.hurry(500.0)
+    assert host.timers[KEY] == due_us

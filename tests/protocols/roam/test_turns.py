@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from roamcast.protocols.kit.frames import EventFrame
-from roamcast.protocols.roam.frames import IdList, Missing
+from roamcast.protocols.roam.frames import IdList, Missing, Summary
+from roamcast.protocols.roam.lists import SAID_BY_OTHERS
+from roamcast.protocols.roam.pace import RoamParams
 from roamcast.protocols.roam.protocol import LIST, Roam
 from roamcast.pubsub.event import event_id
 from roamcast.testing import ScriptHost
@@ -31,7 +35,7 @@ def knowing(**params: object) -> tuple[Roam, ScriptHost]:
 
 def differ(protocol: Roam, host: ScriptHost, count: int) -> None:
     """A neighbour's summary differs in another way than the ones before."""
-    host.hear(protocol, type(DIFFERENT)(9, 1000 + count, 600, 300), 2)
+    host.hear(protocol, Summary(9, 1000 + count, 600, 300), 2)
 
 
 def repair(protocol: Roam, host: ScriptHost, n: int) -> None:
@@ -117,6 +121,59 @@ def test_the_rest_of_a_long_list_is_sent_whatever_is_repaired_or_listed() -> Non
     host.hear(protocol, listing(news(1).id), 2)
     host.advance(protocol, host.clock_us + protocol.pace.pause_us)
     assert lists(host) == 2
+
+
+def test_the_rest_of_a_long_list_keeps_its_pause_whatever_differs_meanwhile() -> None:
+    """So that others get the medium in between."""
+    protocol, host = node(frame_limit=64, burst=1)
+    for n in range(1, 120, 2):
+        protocol.hold(news(n), 0, 0)
+    host.advance(protocol, 2 * SECOND)
+    host.hear(protocol, DIFFERENT, 2)
+    sent_us: list[int] = []
+    while not sent_us or protocol.lists.left:
+        differ(protocol, host, len(host.sent))
+        host.advance(protocol, host.clock_us + 10_000)
+        sent_us += [host.clock_us] * (lists(host) - len(sent_us))
+    assert len(sent_us) > 3
+    assert {later - earlier for earlier, later in pairwise(sent_us)} == {protocol.pace.pause_us}
+
+
+class Slow(ScriptHost):
+    def airtime(self, size: int) -> int:
+        return 1000 * size
+
+
+def test_short_lists_leave_most_of_the_medium_to_others() -> None:
+    """However often a neighbour differs: one that sends little must not make others send much."""
+    host = Slow()
+    protocol = Roam(host, RoamParams(answer_ms=0.0, answer=0.0))
+    protocol.on_start()
+    for n in range(1, 100, 2):
+        protocol.hold(news(n), 0, 0)
+    host.advance(protocol, 20 * SECOND)
+    host.sent.clear()
+    for k in range(400):
+        differ(protocol, host, k)
+        host.advance(protocol, host.clock_us + 50_000)
+    air_us = sum(host.airtime(frame.size) for _, frame in host.sent if isinstance(frame, IdList))
+    assert 0 < air_us <= 0.3 * 400 * 50_000
+
+
+def test_a_neighbour_that_says_the_same_again_and_again_does_not_keep_a_node_silent_for_ever() -> None:
+    """Somebody who does not hear that neighbour may wait for the list."""
+    protocol, host = node()
+    protocol.on_publish(news(1))
+    host.advance(protocol, 2 * SECOND)
+    for n in range(SAID_BY_OTHERS + 1):
+        assert lists(host) == 0
+        differ(protocol, host, n)
+        assert LIST in host.timers
+        count, digest = protocol.table.summary(protocol.lists.window_of(DIFFERENT))
+        host.hear(protocol, IdList(Summary(count, digest, 600, 300), 0, 0, []), 3)
+        assert (LIST in host.timers) is (n == SAID_BY_OTHERS)
+    host.advance(protocol, host.clock_us + SECOND // 5)
+    assert lists(host) == 1
 
 
 def test_taking_turns_delivers_more_for_less_where_far_more_is_lost_than_can_be_repaired_at_once() -> None:

@@ -21,7 +21,7 @@ from roamcast.protocols.roam.frames import IdList, Summary, id_lists
 from roamcast.protocols.roam.held import HeldEvents
 from roamcast.protocols.roam.known import Window
 from roamcast.protocols.roam.neighbours import Neighbours
-from roamcast.protocols.roam.pace import Pace, RoamParams
+from roamcast.protocols.roam.pace import BURST_SHARE, Pace, RoamParams
 
 NOT_DUE: Final = 1 << 60
 NEVER: Final = -(1 << 60)
@@ -30,6 +30,9 @@ FAR_MS: Final = 1 << 50
 AGAIN: Final = 2
 """The pause between two lists about the same difference, in shortest intervals. It does not grow: a list or its answer
 may just have been lost."""
+SAID_BY_OTHERS: Final = 32
+"""After so many lists in a row that a node left out because another one said the same, it sends the next one, if it has
+sent none for long: there may be somebody who does not hear the other node."""
 DIFFERENCES: Final = 64
 """How many differences a node remembers."""
 
@@ -50,6 +53,8 @@ class Lists:
         self.due_us = NOT_DUE
         self.other: Summary | None = None  # the one that was heard and makes a list due
         self.other_window = Window(0, 0)
+        self.said_by_others = 0  # lists in a row that were left out
+        self.free_us = NEVER  # from when on others have had the medium for long enough
         self.left: list[IdList] = []  # lists that wait for the next burst …
         self.made_us = NEVER  # … and when they were made
         self.repaired_us = NEVER  # when a neighbour last sent events that somebody lacked
@@ -76,9 +81,12 @@ class Lists:
         return self.host.now() < self.differences.get(digest, NEVER)
 
     def answer(self, summary: Summary, window: Window) -> None:
-        """Send a list after a random delay, because this summary differs."""
+        """Send a list after a random delay, because this summary differs. The rest of a list that is being sent is as
+        good."""
+        if self.left:
+            return
         now_us = self.host.now()
-        due_us = now_us + self.pace.answer_delay(self.neighbours.count(now_us))
+        due_us = max(now_us + self.pace.answer_delay(self.neighbours.count(now_us)), self.free_us)
         if due_us < self.due_us:
             self.other, self.other_window = summary, window
             self.due_us = due_us
@@ -100,11 +108,15 @@ class Lists:
             if self.params.singles and first and other.count == count + 1:  # M11
                 self.host.broadcast(summary)
                 return
+            self.said_by_others = 0
             self.left = id_lists(self.table.known.within(window), summary, self.params.frame_limit)
             self.made_us = self.host.now()
         waited_ms = (self.host.now() - self.made_us) // 1000
+        burst_us = 0
         for frame in self.left[: self.params.burst]:
             self.host.broadcast(frame.later(waited_ms))
+            burst_us += self.host.airtime(frame.size)
+        self.free_us = self.host.now() + BURST_SHARE * burst_us
         self.left = self.left[self.params.burst :]
         if self.left:
             self.due_us = self.host.now() + self.pace.pause_us
@@ -132,11 +144,20 @@ class Lists:
             self.cancel()
 
     def takes_turns(self) -> bool:
-        """A node that has sent no list for long does not wait: nobody can keep it silent."""
-        return self.params.turns and self.host.now() < self.made_us + self.pace.gone_us
+        """A node that has sent no list for long does not wait."""
+        return self.params.turns and self.sent_lately()
+
+    def sent_lately(self) -> bool:
+        return self.host.now() < self.made_us + self.pace.gone_us
+
+    def said_by_other(self) -> None:
+        """A neighbour's list says what this node's would say."""
+        if self.due_us != NOT_DUE and (self.said_by_others < SAID_BY_OTHERS or self.sent_lately()):
+            self.said_by_others += 1
+            self.cancel()
 
     def cancel(self) -> None:
-        """A neighbour's list says what this node's would say."""
+        """Send no list after all, except the rest of one."""
         if self.due_us != NOT_DUE and not self.left:
             self.due_us = NOT_DUE
             self.host.cancel_timer(self.key)

@@ -51,12 +51,13 @@ Rules, one test each:
   M16 where the medium orders relays, a publisher that hears no relay of its event sends it again (kit/echo.py), routers
       relay first and stop for one copy more, and nodes that are mute do not relay
   M17 repairs take turns: a node that has sent a list lately sends no other one while events are being sent that
-      somebody lacked, and leaves it out when it hears one of another node. Lists that follow one another faster than
-      they are answered would take all of the medium, and most of what is sent for one neighbour was missing at others
-      as well (lists.py)
+      somebody lacked, and leaves it out when it hears one of another node, unless that one has news. Lists that follow
+      one another faster than they are answered would take all of the medium, and most of what is sent for one neighbour
+      was missing at others as well (lists.py)
   M18 what is worth seconds must not wait for seconds: an event that came late and expires soon is flooded on whatever
       its age, because summaries would not bring it far. And while a node knows an event of short validity, its
-      intervals are a part of that at most (haste.py)
+      intervals are a part of that at most, but not below the shortest (haste.py). With less effort that part is larger,
+      and below 0.2 there is no haste
 """
 
 from __future__ import annotations
@@ -128,7 +129,8 @@ class Roam(Relay):
             params.store, params.store_kib << 10, params.seen_limit, self.pace.young_us, self.pace.left_us
         )
         self.trickle = Trickle(host, SUMMARY, self.pace.shortest_us, self.pace.longest_us, params.enough)
-        self.haste = Haste(CHANCES * self.pace.usual_us if params.urgent else 0)
+        urgent_us = CHANCES * self.pace.usual_us if params.urgent and not self.pace.choosy else 0
+        self.haste = Haste(self.pace.young_us + self.pace.left_us, urgent_us)
         self.ordered = host.echo_us(0) > 0  # whether the medium orders relays (M12)
         self.relaying: OrderedDict[int, Copies] = OrderedDict()  # events that wait for the medium, or did lately
         self.role = host.role()
@@ -348,7 +350,9 @@ class Roam(Relay):
             self.catch_up()
         born_us = self.host.now() - age_us
         place = self.table.add(event, born_us, marks)
-        self.haste.add(event.validity_us, born_us + event.validity_us)
+        now_us = self.host.now()
+        if self.haste.add(event.validity_us, born_us + event.validity_us, now_us):
+            self.trickle.hurry(self.pace.limit_us(self.haste.shortest_us(now_us)))
         if self.pace.choosy:
             self.wants.judge(place)
         if self.table.lacks_room():
@@ -426,7 +430,7 @@ class Roam(Relay):
             return
         if self.lists.agrees(frame.summary, window):
             self.trickle.agree()
-            self.lists.cancel()
+            self.lists.said_by_other()
             return
         self.lists.give_way()
         lacked, all_known = self.table.known.lacking(frame.ranges(), frame.low, frame.high, window)
@@ -437,9 +441,10 @@ class Roam(Relay):
     def serve(self, frame: Wanted, sender: int) -> None:
         """Send a neighbour what it wants and does not know (M15)."""
         has, known = frame.list, self.table.known
-        if self.is_busy() or not self.has_time(sender, len(has.runs) + known.count(has.low, has.high)):
-            return
         window = self.lists.window_of(has.summary)
+        ids = self.table.looked_at(window) + len(has.runs) + known.count(has.low, has.high)
+        if self.is_busy() or not self.has_time(sender, ids):
+            return
         lacked, all_known = known.lacking(has.ranges(), has.low, has.high, window)
         each = conditions(frame.predicate)
         lacked = lacked[: self.neighbours.share // each]
