@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roamcast.pubsub.event import FOREVER
-from roamcast.world import assembly, simulate
+from roamcast.world import assembly, mobility, simulate
 from roamcast.world.assembly import decodable, outlook
 from roamcast.world.contacts.kinetic import KineticContacts
 from roamcast.world.contacts.neighbourhood import Neighbourhood
-from roamcast.world.outlook import Outlook
+from roamcast.world.outlook import PAIR, Outlook
 from roamcast.world.possible import possible_pairs, possible_pairs_at_once
 from roamcast.world.scenario import Scenario
 from tests.world.contacts.test_kinetic import Routes
@@ -155,6 +155,23 @@ BALDONI: dict[str, Any] = {"subscribers": 99, "speed_min_mps": 10.0, "speed_max_
 )
 def test_contacts_are_foreseen_where_that_is_less_work(values: dict[str, Any], events: int, chosen: bool) -> None:
     assert (outlook(Scenario(**{**BALDONI, **values}), 1, 0.0, events) is not None) == chosen
+
+
+def test_a_single_event_that_takes_more_work_than_all_contacts_is_given_up() -> None:
+    """Legs of a second, few nodes in reach of each other, and one event: each pair of nodes takes many legs."""
+    s = Scenario(nodes=60, width_m=3000.0, height_m=3000.0, range_m=60.0, mobility="gauss-markov", step_s=0.5)
+    publications: list[Publication] = [(S, 0, FOREVER, list(range(60)))]
+    begun: list[float] = []
+
+    def contacts(t: float) -> Neighbourhood:
+        begun.append(t)
+        return decodable(s, 1, t)
+
+    endless, given_up = (Outlook(mobility.build(s, 1), 60, 1, [60.0] * 60, 1.0) for _ in range(2))
+    expected = possible_pairs_at_once(endless, 1e15, contacts, 60, publications, 300 * S)
+    assert not begun and endless.looked > 200_000
+    assert possible_pairs_at_once(given_up, 20_000.0, contacts, 60, publications, 300 * S) == expected
+    assert begun == [1.0] and given_up.looked < 21_000 + PAIR and not given_up.later
 
 
 WORLDS: dict[str, dict[str, Any]] = {

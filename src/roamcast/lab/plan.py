@@ -75,8 +75,9 @@ def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[
     """All runs, or those of each cell (by its place) with the seeds given; in the order of the file."""
     planned: list[Run] = []
     for k, cell in enumerate(campaign.cells):
-        decides = _decides(cell)
-        world = _decides_world(cell)
+        facts = _facts(cell)
+        decides = _decides(cell, facts)
+        world = _decides_world(cell, facts)
         cost_s = estimate_s(cell, campaign.level)
         for seed in campaign.seeds if seeds is None else seeds.get(k, []):
             id = _hex(f"{decides} {seed} {campaign.level}".encode())
@@ -87,14 +88,14 @@ def runs(campaign: Campaign, seeds: dict[int, list[int]] | None = None) -> list[
 # ---- their ids
 
 
-def _decides(cell: Cell) -> str:
+def _decides(cell: Cell, facts: dict[str, Any]) -> str:
     """Everything except the seed; code and files by their contents."""
-    return _hex(msgspec.json.encode([cell_version(cell), _facts(cell), cell.protocol, cell.params], order="sorted"))
+    return _hex(msgspec.json.encode([cell_version(cell), facts, cell.protocol, cell.params], order="sorted"))
 
 
-def _decides_world(cell: Cell) -> str:
+def _decides_world(cell: Cell, facts: dict[str, Any]) -> str:
     """The same without the protocol."""
-    return _hex(msgspec.json.encode([code_version("", **_outside(cell)), _facts(cell)], order="sorted"))
+    return _hex(msgspec.json.encode([code_version("", **_outside(cell)), facts], order="sorted"))
 
 
 def _facts(cell: Cell) -> dict[str, Any]:

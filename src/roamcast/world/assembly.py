@@ -19,7 +19,7 @@ from roamcast.world.faults import Faults
 from roamcast.world.kernel import World
 from roamcast.world.mac.lora import Lora as LoraMac
 from roamcast.world.mobility.static import Placed
-from roamcast.world.outlook import Outlook
+from roamcast.world.outlook import PAIR, Outlook
 from roamcast.world.queue import event_queue
 from roamcast.world.radio import Lora, Radio, Table
 from roamcast.world.recorder import Recorder
@@ -188,8 +188,19 @@ def worth_seeking(s: Scenario, radio: Radio, reaches: list[float]) -> bool:
     nodes of nine cells. Results are the same either way."""
     if not in_the_open(s, radio) or parts.RADIO.outside(s.radio):
         return False
-    looked_at = s.nodes * min(1.0, 9.0 * max(reaches) ** 2 / (s.width_m * s.height_m))
-    return CHANGE * changes_per_s(s, min(reaches)) > (LOOK + looked_at) * frames_per_s(s)
+    return foreseeing_per_s(s, min(reaches), max(reaches)) > (LOOK + nodes_around(s, max(reaches))) * frames_per_s(s)
+
+
+def nodes_around(s: Scenario, reach: float) -> float:
+    """How many nodes are in nine cells, about."""
+    return s.nodes * min(1.0, 9.0 * reach**2 / (s.width_m * s.height_m))
+
+
+def foreseeing_per_s(s: Scenario, least: float, most: float) -> float:
+    """At how many nodes one could look in the time that it takes to foresee the changes of a second. Each leg of a node
+    is held against those of the nodes around it; only Gauss-Markov's legs are so short that it matters."""
+    legs = s.nodes / s.step_s if s.mobility == "gauss-markov" else 0.0
+    return CHANGE * changes_per_s(s, least) + PAIR * legs * nodes_around(s, most)
 
 
 def changes_per_s(s: Scenario, reach: float) -> float:
@@ -242,7 +253,7 @@ def outlook(s: Scenario, seed: int, from_s: float, events: int) -> tuple[Outlook
     if not in_the_open(s, radio):
         return None
     ranges = decodable_ranges(radio, s.nodes)
-    work = CHANGE * changes_per_s(s, min(ranges)) * (s.duration_s - from_s)
+    work = foreseeing_per_s(s, min(ranges), max(ranges)) * (s.duration_s - from_s)
     if events * looks_of_flood(s, min(ranges)) > work:
         return None
     traffic = traffic_of(s, seed)

@@ -2,7 +2,8 @@
 
 There it costs less to look who is in reach when an event is published than to foresee all contacts, most of which
 nobody needs. Only for the few nodes that are left it is worked out when the first of those that have the event gets to
-them. Each event is followed by itself, up to the last node that wants it, and however far into the future that is.
+them. Each event is followed by itself, up to the last node that wants it, and however far into the future that is; if
+this takes too much work, it is given up (`most`).
 
 The readings are those of journeys.py, for nodes that walk and never go off. The tests compare both. (They round
 differently, as contacts that are sought and those that are foreseen do: contacts/sought.py.)
@@ -21,6 +22,7 @@ from roamcast.world.contacts.walking import WalkingNodes
 from roamcast.world.mobility.base import Leg, Mobility
 
 US_PER_S: Final = 1e6
+GIVEN_UP: Final = -1  # instead of a number of nodes
 PAIR: Final = 6  # foreseeing where two nodes get on two legs takes as long as looking at so many nodes
 
 
@@ -42,12 +44,14 @@ class Outlook(WalkingNodes):
         self.event: i64 = 0
         self.missing: i64 = 0  # how many of those that want the event do not have it
         self.looked: i64 = 0  # at how many nodes so far: the work is proportional to it
+        self.most: i64 = 1 << 60  # at how many nodes it is worth looking
         for i in range(n):
             self.set_out(i)
         self.next = self.queue.first()
 
     def delivered(self, t_us: int, publisher: int, until_us: int, interested: list[int]) -> int:
-        """To how many interested nodes an event can be delivered that is published now and spreads up to `until_us`."""
+        """To how many interested nodes an event can be delivered that is published now and spreads up to `until_us`;
+        GIVEN_UP if that takes too much work."""
         if until_us < t_us:
             return 0
         t = t_us / US_PER_S
@@ -62,6 +66,9 @@ class Outlook(WalkingNodes):
         self.flood(publisher, t)
         if self.missing > 0:
             self.carry(t, until_us / US_PER_S)
+        if self.looked > self.most:
+            self.later = []
+            return GIVEN_UP
         count: i64 = 0
         for node in interested:
             if self.has[node] == self.event and node != publisher:
@@ -132,7 +139,7 @@ class Outlook(WalkingNodes):
         lacking = self.lacking
         soonest = [self.first_meeting(self.left[k], t, until) for k in range(lacking)]
         left = [int(self.left[k]) for k in range(lacking)]
-        while left and self.missing > 0:
+        while left and self.missing > 0 and self.looked <= self.most:
             now = min(soonest)
             if now > until:
                 return
@@ -157,7 +164,7 @@ class Outlook(WalkingNodes):
         other = self.legs[j]
         ones: i64 = 0  # how many legs after its present one that is
         others: i64 = 0
-        while t <= until:
+        while t <= until and self.looked <= self.most:
             while one.end_s <= t:
                 one = self.leg_after(i, one, ones)
                 ones += 1

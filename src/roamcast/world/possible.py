@@ -20,7 +20,7 @@ from mypy_extensions import i64
 
 from roamcast.world.contacts.neighbourhood import Neighbourhood
 from roamcast.world.journeys import Journeys
-from roamcast.world.outlook import Outlook
+from roamcast.world.outlook import GIVEN_UP, Outlook
 
 AHEAD: Final = 0.05  # the share of its work that may be done before its time
 
@@ -66,10 +66,14 @@ def possible_pairs_at_once(
     """The same for nodes that walk and never go off. If events turn out to need more `work` (nodes looked at) than
     foreseeing all contacts would, the remaining ones go through `contacts` from a time on."""
     count = 0
+    outlook.most = i64((1.0 + AHEAD) * work)
     for event, (t, publisher, expires, interested) in enumerate(publications):
-        if float(outlook.looked) > work * (AHEAD + event / len(publications)):
+        delivered = GIVEN_UP
+        if float(outlook.looked) <= work * (AHEAD + event / len(publications)):
+            delivered = outlook.delivered(t, publisher, min(expires, until), interested)
+        if delivered == GIVEN_UP:
             return count + possible_pairs(contacts(t / 1e6), nodes, publications[event:], [], until)
-        count += outlook.delivered(t, publisher, min(expires, until), interested)
+        count += delivered
     return count
 
 

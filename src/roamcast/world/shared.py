@@ -44,8 +44,10 @@ class SharedWorld:
         if self.shared is None or not self.name:
             return count()
         known = self.shared.possible
-        decides = msgspec.json.encode([self.name, publications, switches])
-        key = blake2b(decides, digest_size=16).digest()
+        decides = blake2b(msgspec.json.encode([self.name, switches]), digest_size=16)
+        for publication in publications:  # one by one: all interested nodes of all events may be many
+            decides.update(msgspec.json.encode(publication))
+        key = decides.digest()
         if key not in known:
             if len(known) >= self.shared.most:
                 del known[next(iter(known))]

@@ -49,7 +49,7 @@ class IdSet:
 
     @final
     def remove(self, id: i64) -> None:
-        """Free its slot. Ids that a search would no longer find behind the gap move into it."""
+        """Free the slot of an id that is there. Ids that a search would no longer find behind the gap move into it."""
         self.size -= 1
         slots = self.slots
         last = len(slots) - 1
