@@ -4,7 +4,7 @@ protocol.py  Roam: what a node does
 held.py      HeldEvents: the events that a node carries, and summaries of their ids
 known.py     KnownEvents: the table of these events, and their digests
 edge.py      Edge: those near an edge of the window
-changes.py   Changes: when events get too old for summaries, or expire
+changes.py   Changes: when events get near their expiry, or expire
 trickle.py   Trickle: when a node sends its summary
 haste.py     Haste: the shortest validity of known events
 lists.py     Lists: summaries, and the lists of ids that follow where they differ

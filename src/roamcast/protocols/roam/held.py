@@ -222,7 +222,7 @@ class HeldEvents:
                 self._push(expiry_us - self.near_left_us, id)
         else:
             self.leaving.add(id, born_us, expiry_us)
-            # a time that is over, not that of expiry: it decides which of two that expire together is dropped first
+            # not at its expiry: of two that expire together, the one that got here first is dropped first
             self._push(born_us + self.near_young_us, id)
 
     def _change(self, id: i64) -> None:
