@@ -8,7 +8,7 @@ import pytest
 
 from roamcast.protocols.kit.frames import EventFrame
 from roamcast.protocols.roam.frames import IdList, Missing, Summary
-from roamcast.protocols.roam.lists import SAID_BY_OTHERS
+from roamcast.protocols.roam.lists import LEFT_OUT
 from roamcast.protocols.roam.pace import RoamParams
 from roamcast.protocols.roam.protocol import LIST, Roam
 from roamcast.pubsub.event import event_id
@@ -165,13 +165,13 @@ def test_a_neighbour_that_says_the_same_again_and_again_does_not_keep_a_node_sil
     protocol, host = node()
     protocol.on_publish(news(1))
     host.advance(protocol, 2 * SECOND)
-    for n in range(SAID_BY_OTHERS + 1):
+    for n in range(LEFT_OUT + 1):
         assert lists(host) == 0
         differ(protocol, host, n)
         assert LIST in host.timers
         count, digest = protocol.table.summary(protocol.lists.window_of(DIFFERENT))
         host.hear(protocol, IdList(Summary(count, digest, 600, 300), 0, 0, []), 3)
-        assert (LIST in host.timers) is (n == SAID_BY_OTHERS)
+        assert (LIST in host.timers) is (n == LEFT_OUT)
     host.advance(protocol, host.clock_us + SECOND // 5)
     assert lists(host) == 1
 

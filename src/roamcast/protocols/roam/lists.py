@@ -30,7 +30,7 @@ FAR_MS: Final = 1 << 50
 AGAIN: Final = 2
 """The pause between two lists about the same difference, in shortest intervals. It does not grow: a list or its answer
 may just have been lost."""
-SAID_BY_OTHERS: Final = 32
+LEFT_OUT: Final = 32
 """After so many lists in a row that a node left out because another one said the same, it sends the next one, if it has
 sent none for long: there may be somebody who does not hear the other node."""
 DIFFERENCES: Final = 64
@@ -53,7 +53,7 @@ class Lists:
         self.due_us = NOT_DUE
         self.other: Summary | None = None  # the one that was heard and makes a list due
         self.other_window = Window(0, 0)
-        self.said_by_others = 0  # lists in a row that were left out
+        self.left_out = 0  # lists in a row that were left out
         self.free_us = NEVER  # from when on others have had the medium for long enough
         self.left: list[IdList] = []  # lists that wait for the next burst …
         self.made_us = NEVER  # … and when they were made
@@ -108,7 +108,7 @@ class Lists:
             if self.params.singles and first and other.count == count + 1:  # M11
                 self.host.broadcast(summary)
                 return
-            self.said_by_others = 0
+            self.left_out = 0
             self.left = id_lists(self.table.known.within(window), summary, self.params.frame_limit)
             self.made_us = self.host.now()
         waited_ms = (self.host.now() - self.made_us) // 1000
@@ -150,10 +150,10 @@ class Lists:
     def sent_lately(self) -> bool:
         return self.host.now() < self.made_us + self.pace.gone_us
 
-    def said_by_other(self) -> None:
+    def leave_out(self) -> None:
         """A neighbour's list says what this node's would say."""
-        if self.due_us != NOT_DUE and (self.said_by_others < SAID_BY_OTHERS or self.sent_lately()):
-            self.said_by_others += 1
+        if self.due_us != NOT_DUE and (self.left_out < LEFT_OUT or self.sent_lately()):
+            self.left_out += 1
             self.cancel()
 
     def cancel(self) -> None:

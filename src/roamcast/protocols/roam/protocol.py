@@ -430,7 +430,7 @@ class Roam(Relay):
             return
         if self.lists.agrees(frame.summary, window):
             self.trickle.agree()
-            self.lists.said_by_other()
+            self.lists.leave_out()
             return
         self.lists.give_way()
         lacked, all_known = self.table.known.lacking(frame.ranges(), frame.low, frame.high, window)
