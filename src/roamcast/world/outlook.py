@@ -95,13 +95,11 @@ class Outlook(WalkingNodes):
 
     def see(self, publisher: i64, t: float) -> None:
         """Work out where all nodes are; all except the publisher lack the event."""
-        t0, x0, y0, vx, vy = self.t0, self.x0, self.y0, self.vx, self.vy
         xs, ys, left = self.xs, self.ys, self.left
         lacking: i64 = 0
-        for i in range(i64(len(t0))):
-            age = t - t0[i]
-            xs[i] = x0[i] + vx[i] * age
-            ys[i] = y0[i] + vy[i] * age
+        for i in range(i64(len(xs))):
+            xs[i] = self.x(i, t)
+            ys[i] = self.y(i, t)
             if i != publisher:
                 left[lacking] = i
                 lacking += 1

@@ -68,8 +68,7 @@ def attributes(thing: object) -> set[str]:
 
 TABLES = {"links.by_peer", "links.by_peer.*.early", "links.by_peer.*.wanted", "links.by_peer.*.advertised",
           "links.filters.recent", "links.filters.order", "links.filters.sources",
-          "links.filters.sources.*.repeated", "neighbours", "place.labels", "seen", "subscriptions.all",
-          "subscriptions.filters"}  # fmt: skip
+          "links.filters.sources.*.repeated", "neighbours", "place.labels", "seen", "subscriptions.all"}  # fmt: skip
 LINKS = {name for name in TABLES if name.startswith("links.") and name != "links.by_peer"}
 
 

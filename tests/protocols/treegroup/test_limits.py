@@ -77,8 +77,7 @@ LIMITS = {
     "node.routing.events[].groups": MAX_GROUPS,
     "node.routing.events[].towards": MAX_GROUPS,
     "node.routing.events[].retried": MAX_GROUPS,
-    "node.subscriptions.filters": 3,  # subscriptions of its own application
-    "node.subscriptions.all": 3,
+    "node.subscriptions.all": 3,  # subscriptions of its own application
 }
 
 

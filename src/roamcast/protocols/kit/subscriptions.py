@@ -2,33 +2,58 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
+
+from librt.vecs import append, pop, vec
+from mypy_extensions import i64
 
 from roamcast.pubsub.event import Event
 from roamcast.pubsub.filters import Filter
 
+NONE: Final[list[Filter]] = []
+NOWHERE: Final = -1
+
 
 @final
 class Subscriptions:
-    """Filters by subscription."""
+    """Filters by subscription. Most nodes have one or a few, and a large world has many nodes: no dict for each."""
+
+    __slots__ = ("all", "numbers", "only")
 
     def __init__(self) -> None:
-        self.filters: dict[int, Filter] = {}
-        self.all: list[Filter] = []
-        self.only: Filter | None = None  # the filter, if there is just one, as on most nodes: it needs no loop
+        self.numbers = vec[i64]()
+        self.all = NONE  # the filters, in the same order; a list that was handed out never changes
+        self.only: Filter | None = None  # the filter, if there is just one: it needs no loop
+
+    def get(self, subscription: int) -> Filter | None:
+        at = self._place(subscription)
+        return None if at == NOWHERE else self.all[at]
 
     def add(self, subscription: int, filter: Filter) -> None:
-        self.filters[subscription] = filter
-        self._update_lists()
+        """A number that is used again stands for the new filter."""
+        at = self._place(subscription)
+        if at == NOWHERE:
+            self.numbers = append(self.numbers, subscription)
+            self._replace([*self.all, filter])
+        else:
+            self._replace([*self.all[:at], filter, *self.all[at + 1 :]])
 
     def remove(self, subscription: int) -> None:
-        if subscription in self.filters:
-            del self.filters[subscription]
-            self._update_lists()
+        at = self._place(subscription)
+        if at != NOWHERE:
+            self.numbers, _number = pop(self.numbers, at)
+            self._replace(self.all[:at] + self.all[at + 1 :])
 
-    def _update_lists(self) -> None:
-        self.all = list(self.filters.values())
-        self.only = self.all[0] if len(self.all) == 1 else None
+    def _place(self, subscription: i64) -> i64:
+        numbers = self.numbers
+        for at in range(i64(len(numbers))):
+            if numbers[at] == subscription:
+                return at
+        return NOWHERE
+
+    def _replace(self, filters: list[Filter]) -> None:
+        self.all = filters
+        self.only = filters[0] if len(filters) == 1 else None
 
     def match(self, event: Event) -> bool:
         only = self.only

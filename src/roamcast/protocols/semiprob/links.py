@@ -277,8 +277,9 @@ class SemiProbLinks(Protocol):
         self.mark_dirty(1, filter)
 
     def on_unsubscribe(self, subscription: int) -> None:
-        if subscription in self.local.filters:
-            self.mark_dirty(1, self.local.filters[subscription])
+        filter = self.local.get(subscription)
+        if filter is not None:
+            self.mark_dirty(1, filter)
             self.local.remove(subscription)
 
     def receive_table(self, frame: TableFrame, sender: int) -> None:

@@ -344,7 +344,7 @@ class SubTree(Protocol):
             self.sync_soon()
 
     def on_unsubscribe(self, subscription: int) -> None:
-        filter = self.subscriptions.filters.get(subscription)
+        filter = self.subscriptions.get(subscription)
         self.subscriptions.remove(subscription)
         if filter is not None and self.advertises:
             self.links.filters.remove(filter, self.links.filters.sets_of(OWN))

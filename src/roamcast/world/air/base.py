@@ -194,11 +194,12 @@ class Air:
         stations = self.stations
         index = station.index
         sender = station.id
-        for k in range(got):
+        for k in range(got):  # before any protocol acts: a processor fetches stations side by side
             other = stations[receivers[k]]
             other.heard_from = index
             other.heard_strength = heard[k]
-            other.protocol.on_frame(frame, sender)
+        for k in range(got):
+            stations[receivers[k]].protocol.on_frame(frame, sender)
 
     def count_copies(self, event: PublishedEvent, got: i64) -> i64:
         """Count the copies of an event that arrived at these receivers, and leave out those that have muted it.

@@ -34,7 +34,7 @@ from mypy_extensions import i64
 
 from roamcast.errors import InputError
 from roamcast.world.contacts.solver import together
-from roamcast.world.contacts.walking import LOW, TURN, WalkingNodes
+from roamcast.world.contacts.walking import END, LEG, LOW, TURN, VX, VY, WalkingNodes, X, Y
 from roamcast.world.mobility.base import Leg, Mobility
 
 CROSS_X: Final = 1  # beside TURN, the low half of a key of the queue: what happens to the node in the high half …
@@ -125,19 +125,21 @@ class KineticContacts(WalkingNodes):
 
     def plan_crossing(self, i: i64, t: float) -> None:
         """Put into the queue when i, on this leg, leaves its cell."""
-        vx = self.vx[i]
-        vy = self.vy[i]
-        soonest = self.ends[i]
+        leg = LEG * i
+        walked = self.walked
+        vx = walked[leg + VX]
+        vy = walked[leg + VY]
+        soonest = walked[leg + END]
         way: i64 = TURN
         if vx != 0.0:
             edge = self.cx[i] + 1 if vx > 0.0 else self.cx[i]
-            when = self.t0[i] + (float(edge) * self.cell - self.x0[i]) / vx
+            when = walked[leg] + (float(edge) * self.cell - walked[leg + X]) / vx
             if when < soonest:
                 soonest = when
                 way = CROSS_X
         if vy != 0.0:
             edge = self.cy[i] + 1 if vy > 0.0 else self.cy[i]
-            when = self.t0[i] + (float(edge) * self.cell - self.y0[i]) / vy
+            when = walked[leg] + (float(edge) * self.cell - walked[leg + Y]) / vy
             if when < soonest:
                 soonest = when
                 way = CROSS_Y
@@ -152,11 +154,11 @@ class KineticContacts(WalkingNodes):
         cx = self.cx[i]
         cy = self.cy[i]
         if way == CROSS_X:
-            step: i64 = 1 if self.vx[i] > 0.0 else -1
+            step: i64 = 1 if self.walked[LEG * i + VX] > 0.0 else -1
             self.cx[i] = cx + step
             self.meet(i, cx + 2 * step, cx + 2 * step, cy - 1, cy + 1, t)
         else:
-            step = 1 if self.vy[i] > 0.0 else -1
+            step = 1 if self.walked[LEG * i + VY] > 0.0 else -1
             self.cy[i] = cy + step
             self.meet(i, cx - 1, cx + 1, cy + 2 * step, cy + 2 * step, t)
         self.enter(i)
@@ -185,18 +187,13 @@ class KineticContacts(WalkingNodes):
 
     def meet(self, i: i64, x_from: i64, x_to: i64, y_from: i64, y_to: i64, t: float) -> None:
         """Solve i with all nodes in these cells, from t on."""
-        t0s = self.t0
-        x0s = self.x0
-        y0s = self.y0
-        vxs = self.vx
-        vys = self.vy
-        ends = self.ends
+        walked = self.walked
         after = self.after
-        vx = vxs[i]
-        vy = vys[i]
-        x = x0s[i] + vx * (t - t0s[i])
-        y = y0s[i] + vy * (t - t0s[i])
-        end = ends[i]
+        vx = walked[LEG * i + VX]
+        vy = walked[LEG * i + VY]
+        x = self.x(i, t)
+        y = self.y(i, t)
+        end = walked[LEG * i + END]
         adjacent = 2.0 * (1.0 + CELL_MARGIN) * self.cell
         widest = self.widest_r2
         close = widest * (1.0 + NEAR_CIRCLE)
@@ -207,22 +204,22 @@ class KineticContacts(WalkingNodes):
                     peer = j
                     j = after[j]
                     # a leg that ends now does not count: its node turns at this instant and meets node i then
-                    if peer == i or ends[peer] <= t:
+                    leg = LEG * peer
+                    if peer == i or walked[leg + END] <= t:
                         continue
-                    age = t - t0s[peer]
-                    px = x0s[peer] + vxs[peer] * age - x
-                    py = y0s[peer] + vys[peer] * age - y
+                    px = self.x(peer, t) - x
+                    py = self.y(peer, t) - y
                     if px > adjacent or px < -adjacent or py > adjacent or py < -adjacent:
                         continue  # far apart, in the same entry of the table
-                    wx = vxs[peer] - vx
-                    wy = vys[peer] - vy
+                    wx = walked[leg + VX] - vx
+                    wy = walked[leg + VY] - vy
                     if px * px + py * py > close:
                         if px * wx + py * wy >= 0.0:
                             continue  # apart, and moving away
                         across = px * wy - py * wx
                         if across * across >= (wx * wx + wy * wy) * widest:
                             continue  # will pass too far away
-                    last = end if end < ends[peer] else ends[peer]
+                    last = end if end < walked[leg + END] else walked[leg + END]
                     if self.alike:
                         if i < peer:
                             self.solve(i, peer, px, py, wx, wy, t, last, widest)

@@ -34,14 +34,14 @@ class Neighbourhood:
         """The nodes that a frame of i may reach, in order; `now` is not after `next`."""
         return self.hearers[i]
 
-    def position(self, i: int, now: float) -> tuple[float, float]:
+    def position(self, i: i64, now: float) -> tuple[float, float]:
         """Metres; `now` is not after `next`."""
         return self.x(i, now), self.y(i, now)
 
-    def x(self, i: int, now: float) -> float:
+    def x(self, i: i64, now: float) -> float:
         return 0.0
 
-    def y(self, i: int, now: float) -> float:
+    def y(self, i: i64, now: float) -> float:
         return 0.0
 
     def square(self, i: i64, j: i64, now: float) -> float:
@@ -52,11 +52,11 @@ class Neighbourhood:
         """The squares of the distances from i to these nodes."""
         return vec[float]([0.0] * len(nodes))
 
-    def speed(self, i: int) -> float:
+    def speed(self, i: i64) -> float:
         """The speed of the current leg, m/s."""
         return 0.0
 
-    def leg_end(self, i: int) -> float:
+    def leg_end(self, i: i64) -> float:
         return inf
 
     def set_link(self, t: float, i: i64, j: i64, up: bool) -> None:

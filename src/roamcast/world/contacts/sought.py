@@ -78,8 +78,8 @@ class SoughtContacts(WalkingNodes):
         if drift > self.drift_m:
             self.see(now)
             drift = 0.0
-        x = self.x0[i] + self.vx[i] * (now - self.t0[i])
-        y = self.y0[i] + self.vy[i] * (now - self.t0[i])
+        x = self.x(i, now)
+        y = self.y(i, now)
         candidates = self.look_through(x, y, distance + drift + CLOSE_M)
         sure = max(distance - drift - CLOSE_M, 0.0)
         sure2 = sure * sure
@@ -128,22 +128,20 @@ class SoughtContacts(WalkingNodes):
 
     def from_place(self, x: float, y: float, j: i64, now: float) -> float:
         """The square of the distance of node j from (x, y)."""
-        age = now - self.t0[j]
-        dx = self.x0[j] + self.vx[j] * age - x
-        dy = self.y0[j] + self.vy[j] * age - y
+        dx = self.x(j, now) - x
+        dy = self.y(j, now) - y
         return dx * dx + dy * dy
 
     # ---- all nodes are seen
 
     def see(self, now: float) -> None:
         """Note where all nodes are."""
-        n = i64(len(self.t0))
-        x_now = self.t0[:]
-        y_now = self.t0[:]
+        n = i64(len(self.xs))
+        x_now = self.xs[:]
+        y_now = self.ys[:]
         for i in range(n):
-            age = now - self.t0[i]
-            x_now[i] = self.x0[i] + self.vx[i] * age
-            y_now[i] = self.y0[i] + self.vy[i] * age
+            x_now[i] = self.x(i, now)
+            y_now[i] = self.y(i, now)
         self.seen_at = now
         if n <= FEW_NODES:
             self.xs = x_now

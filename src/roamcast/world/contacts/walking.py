@@ -18,6 +18,13 @@ TURN: Final = 0  # the low half of a key of the queue: the leg of the node in th
 LOW: Final = 0xFFFFFFFF
 JUMP_M: Final = 1e-6  # between two legs: far above rounding, far below any real jump
 
+LEG: Final = 6  # numbers of a leg, which lie together: in a large world, reading memory takes longer than computing
+X: Final = 1  # behind the time at which it starts: where it starts, …
+Y: Final = 2
+VX: Final = 3  # … its speed, …
+VY: Final = 4
+END: Final = 5  # … and when it ends
+
 
 class WalkingNodes(Neighbourhood):
     """Where nodes are, and the queue with the ends of their legs."""
@@ -27,13 +34,7 @@ class WalkingNodes(Neighbourhood):
         self.mobility = mobility
         self.streams: list[Stream] = [Stream(seed, i, "mobility") for i in range(n)]
         self.legs: list[Leg] = [leg_at(mobility, i, self.streams[i], from_s) for i in range(n)]
-        zeros = [0.0] * n
-        self.t0 = vec[float](zeros)
-        self.x0 = vec[float](zeros)
-        self.y0 = vec[float](zeros)
-        self.vx = vec[float](zeros)
-        self.vy = vec[float](zeros)
-        self.ends = vec[float](zeros)
+        self.walked = vec[float]([0.0] * (LEG * n))  # the leg that each node is on
         self.queue = ContactQueue()
 
     def advance(self, now: float) -> None:
@@ -45,41 +46,38 @@ class WalkingNodes(Neighbourhood):
 
     # ---- positions
 
-    def x(self, i: int, now: float) -> float:
-        return self.x0[i] + self.vx[i] * (now - self.t0[i])
+    def x(self, i: i64, now: float) -> float:
+        leg = LEG * i
+        return self.walked[leg + X] + self.walked[leg + VX] * (now - self.walked[leg])
 
-    def y(self, i: int, now: float) -> float:
-        return self.y0[i] + self.vy[i] * (now - self.t0[i])
+    def y(self, i: i64, now: float) -> float:
+        leg = LEG * i
+        return self.walked[leg + Y] + self.walked[leg + VY] * (now - self.walked[leg])
 
     def square(self, i: i64, j: i64, now: float) -> float:
-        t0, x0, y0, vx, vy = self.t0, self.x0, self.y0, self.vx, self.vy
-        age, other = now - t0[i], now - t0[j]
-        dx = x0[i] + vx[i] * age - (x0[j] + vx[j] * other)
-        dy = y0[i] + vy[i] * age - (y0[j] + vy[j] * other)
+        dx = self.x(i, now) - self.x(j, now)
+        dy = self.y(i, now) - self.y(j, now)
         return dx * dx + dy * dy
 
     def squares(self, i: i64, nodes: vec[i64], now: float) -> vec[float]:
-        t0 = self.t0
-        x0 = self.x0
-        y0 = self.y0
-        vx = self.vx
-        vy = self.vy
-        x = x0[i] + vx[i] * (now - t0[i])
-        y = y0[i] + vy[i] * (now - t0[i])
-        squares = x0[: len(nodes)]  # room for as many numbers
+        walked = self.walked
+        x = self.x(i, now)
+        y = self.y(i, now)
+        squares = walked[: len(nodes)]  # room for as many numbers
         for k in range(len(nodes)):
-            j = nodes[k]
-            age = now - t0[j]
-            dx = x0[j] + vx[j] * age - x
-            dy = y0[j] + vy[j] * age - y
+            leg = LEG * nodes[k]
+            age = now - walked[leg]
+            dx = walked[leg + X] + walked[leg + VX] * age - x
+            dy = walked[leg + Y] + walked[leg + VY] * age - y
             squares[k] = dx * dx + dy * dy
         return squares
 
-    def speed(self, i: int) -> float:
-        return sqrt(self.vx[i] * self.vx[i] + self.vy[i] * self.vy[i])
+    def speed(self, i: i64) -> float:
+        vx, vy = self.walked[LEG * i + VX], self.walked[LEG * i + VY]
+        return sqrt(vx * vx + vy * vy)
 
-    def leg_end(self, i: int) -> float:
-        return self.ends[i]
+    def leg_end(self, i: i64) -> float:
+        return self.walked[LEG * i + END]
 
     # ---- legs
 
@@ -113,12 +111,11 @@ class WalkingNodes(Neighbourhood):
                 "a leg must last, and its speed be finite"
             )
         self.legs[i] = leg
-        self.t0[i] = leg.start_s
-        self.x0[i] = leg.x
-        self.y0[i] = leg.y
-        self.vx[i] = leg.vx
-        self.vy[i] = leg.vy
-        self.ends[i] = leg.end_s
+        at = LEG * i
+        walked = self.walked
+        walked[at], walked[at + END] = leg.start_s, leg.end_s
+        walked[at + X], walked[at + Y] = leg.x, leg.y
+        walked[at + VX], walked[at + VY] = leg.vx, leg.vy
         if leg.end_s < inf:
             self.queue.push(leg.end_s, i << 32 | TURN, 0.0)
 
