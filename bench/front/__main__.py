@@ -112,11 +112,8 @@ def of_world(world: World, every: Mapping[str, Point], seeds: int) -> Iterator[s
     efforts = [point for label, point in every.items() if label.startswith("roam")]
     yield f"### {world.name}"
     yield ""
-    slow = f"; {min(seeds, FEW)} for {' and '.join(world.slow)}, whose runs take minutes" if world.slow else ""
-    left_out = (
-        f" Left out, because their runs take longer than that: {', '.join(world.without)}." if world.without else ""
-    )
-    yield f"{world.about[0].upper()}{world.about[1:]}; {seeds} seeds{slow}.{left_out}"
+    slow = f"; {min(seeds, FEW)} for {', '.join(world.slow)}, whose runs take minutes" if world.slow else ""
+    yield f"{world.about[0].upper()}{world.about[1:]}; {seeds} seeds{slow}."
     yield ""
     yield f"| {' | '.join(TITLES)} |"
     yield f"|{' --- |' * len(TITLES)}"
