@@ -66,6 +66,7 @@ INTERPRETED = {
 }
 FLAGS = [
     "-ffp-contract=off",  # fused multiply-add would change last bits, and with them fingerprints, between machines
+    "-fwrapv",  # hashes multiply beyond 64 bits, and only the low ones count
     "-fno-semantic-interposition",  # nobody replaces a function of the group: calls within it may be direct, or inlined
     "-fvisibility=hidden",  # nor does anybody else call one: calls from file to file are direct as well
 ]

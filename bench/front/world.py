@@ -22,5 +22,7 @@ class World(NamedTuple):
     """The system of the paper whose world this is."""
     slow: tuple[str, ...] = ()
     """Protocols whose runs take minutes."""
+    without: tuple[str, ...] = ()
+    """Protocols whose runs take longer than that."""
     needs: str = ""
     """A folder of DATA."""

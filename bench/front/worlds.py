@@ -34,7 +34,7 @@ SEEN = [
         "rezende",
         seeds=SOME,
         own="psamanet",
-        slow=FLOODINGS,
+        without=FLOODINGS,
     ),
     World("common", "nobody's own: a hundred walkers, ten publishers", "baldoni", of_league("common")),
 ]
@@ -103,7 +103,7 @@ GROUPS = {
 
 def entrants(world: World) -> list[Values]:
     """The protocols of a campaign; roam with all efforts."""
-    others = named([e.name for e in experiments.entrants() if e.name not in (*world.slow, "roam")])
+    others = named([e.name for e in experiments.entrants() if e.name not in (*world.slow, *world.without, "roam")])
     return [*others, *(roam(f"roam, effort {effort:g}", effort=effort) for effort in EFFORTS), roam("roam")]
 
 

@@ -121,6 +121,26 @@ def test_runs_are_in_the_same_world_if_only_their_protocols_differ() -> None:
     assert not set(worlds(("20.0", "21.0"))) & {first, second}
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nodes = 99",
+        "range_m = 151.0",
+        "width_m = 999.0",
+        "speed_max_mps = 21.0",
+        "subscribers = 11",
+        "rate_hz = 0.6",
+        "validity_s = 7.0",
+        "traffic_seed = 5",
+        "crash_mean_s = 50.0",
+        "partition_until_s = 15.0",
+    ],
+)
+def test_whatever_differs_in_a_scenario_makes_another_world(line: str) -> None:
+    world, changed = (runs(campaign(("[world]", f"[world]\n{more}")))[0].world for more in ("", line))
+    assert world != changed
+
+
 def test_a_world_depends_on_what_is_in_a_file(tmp_path: Path) -> None:
     def world(name: str, content: str) -> str:
         (tmp_path / name).write_text(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,11 @@ name = "counter"
 
     monkeypatch.setattr(simulating, "what_was_possible", counting)
     monkeypatch.setattr(simulate, "_shared", Shared())
-    ended = done(Folder(tmp_path / "out"), [simulate.task(run) for run in plan.runs(parse(text))])
+    planned = plan.runs(parse(text))
+    ended = done(Folder(tmp_path / "out"), [simulate.task(run) for run in planned])
     assert len(ended) == 6
     assert len(counted) == 2
+    seeds = {run.id: run.seed for run in planned}
+    found = {(seeds[each.run], json.loads(each.tally or "")["possible"]) for each in ended}
+    scenario = planned[0].cell.scenario
+    assert found == {(n, simulating.simulate(scenario, "counter", seed=n).metrics["possible"]) for n in (1, 2)}

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from roamcast.world.timers import NONE, Timers
+from roamcast.protocols.kit.seen import HALF, SPREAD
+from roamcast.world.timers import FEWEST, NONE, Timers
 from tests.world.places import CELL
 from tests.world.stage import Stage, Words
 
@@ -57,6 +58,25 @@ def test_the_table_of_timers_is_a_dictionary(steps: list[tuple[int, bool]]) -> N
             twin.pop(key, None)
         assert {each: table.serial(each) for each, _ in steps} == {each: twin.get(each, NONE) for each, _ in steps}
         assert len(table) == len(twin)
+
+
+@given(st.integers(0, FEWEST - 1), st.permutations(range(2)), st.booleans())
+def test_timers_behind_a_gap_are_still_found_also_across_the_end_of_the_table(
+    first: int, order: list[int], same_home: bool
+) -> None:
+    """Two keys whose first slots are `first`, or `first` and the next one."""
+    homes = [first, first if same_home else (first + 1) % FEWEST]
+    near: list[int] = []
+    for home in homes:
+        near.append(
+            next(k for k in range(4000) if k not in near and 2 * (k * SPREAD >> HALF) % (2 * FEWEST) == 2 * home)
+        )
+    table = Timers()
+    for serial, k in enumerate(order, 1):
+        table.set(near[k], serial)
+    table.remove(near[order[0]])
+    assert [table.serial(near[k]) for k in order] == [NONE, 2]
+    assert sum(table.cells[slot] != NONE for slot in range(0, len(table.cells), 2)) == len(table) == 1
 
 
 def test_a_timer_for_the_past_is_refused_and_the_one_that_is_set_stays() -> None:

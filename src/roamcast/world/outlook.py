@@ -3,7 +3,7 @@
 There it costs less to look who is in reach when an event is published than to foresee all contacts, most of which
 nobody needs. Only for the few nodes that are left it is worked out when the first of those that have the event gets to
 them. Each event is followed by itself, up to the last node that wants it, and however far into the future that is; if
-this takes too much work, it is given up (`most`).
+this takes too much work (`most`) or memory (MOST_LEGS), it is given up.
 
 The readings are those of journeys.py, for nodes that walk and never go off. The tests compare both. (They round
 differently, as contacts that are sought and those that are foreseen do: contacts/sought.py.)
@@ -24,6 +24,7 @@ from roamcast.world.mobility.base import Leg, Mobility
 US_PER_S: Final = 1e6
 GIVEN_UP: Final = -1  # instead of a number of nodes
 PAIR: Final = 6  # foreseeing where two nodes get on two legs takes as long as looking at so many nodes
+MOST_LEGS: Final = 100_000  # that are kept because somebody has looked at them; they take 20 MB
 
 
 @final
@@ -33,7 +34,9 @@ class Outlook(WalkingNodes):
     def __init__(self, mobility: Mobility, n: int, seed: int, reaches: list[float], from_s: float = 0.0) -> None:
         super().__init__(mobility, n, seed, from_s)
         self.r2 = vec[float]([r * r for r in reaches])
-        self.later: list[list[Leg]] = [[] for _ in range(n)]  # the legs of each node that somebody has looked at
+        self.later: list[list[Leg]] = [[] for _ in range(n)]  # the legs of each node that somebody has looked at, …
+        self.over = vec[i64]([0] * n)  # … how many of them are over, …
+        self.kept: i64 = 0  # … and how many there are of all nodes
         self.xs = vec[float]([0.0] * n)  # where nodes are now
         self.ys = vec[float]([0.0] * n)
         self.left = vec[i64]([0] * n)  # the nodes that do not have the event, …
@@ -66,14 +69,21 @@ class Outlook(WalkingNodes):
         self.flood(publisher, t)
         if self.missing > 0:
             self.carry(t, until_us / US_PER_S)
-        if self.looked > self.most:
-            self.later = []
+        if self.is_too_much():
             return GIVEN_UP
         count: i64 = 0
         for node in interested:
             if self.has[node] == self.event and node != publisher:
                 count += 1
         return int(count)
+
+    def is_too_much(self) -> bool:
+        return self.looked > self.most or self.kept > MOST_LEGS
+
+    def forget(self) -> None:
+        """There will be no more questions."""
+        self.later = []
+        self.legs = []
 
     def get(self, i: i64) -> None:
         """Node i gets the event."""
@@ -137,7 +147,7 @@ class Outlook(WalkingNodes):
         lacking = self.lacking
         soonest = [self.first_meeting(self.left[k], t, until) for k in range(lacking)]
         left = [int(self.left[k]) for k in range(lacking)]
-        while left and self.missing > 0 and self.looked <= self.most:
+        while left and self.missing > 0 and not self.is_too_much():
             now = min(soonest)
             if now > until:
                 return
@@ -162,7 +172,7 @@ class Outlook(WalkingNodes):
         other = self.legs[j]
         ones: i64 = 0  # how many legs after its present one that is
         others: i64 = 0
-        while t <= until and self.looked <= self.most:
+        while t <= until and not self.is_too_much():
             while one.end_s <= t:
                 one = self.leg_after(i, one, ones)
                 ones += 1
@@ -184,11 +194,24 @@ class Outlook(WalkingNodes):
 
     def leg_after(self, i: i64, leg: Leg, k: i64) -> Leg:
         """The leg of node i that follows `leg`, the k-th after its present one."""
+        self.looked += 1
         later = self.later[i]
+        k += self.over[i]
         if k == len(later):
             later.append(super().next_leg(i, leg))
+            self.kept += 1
         return later[k]
 
     def next_leg(self, i: i64, leg: Leg) -> Leg:
         later = self.later[i]
-        return later.pop(0) if later else super().next_leg(i, leg)
+        over = self.over[i]
+        if over == len(later):
+            return super().next_leg(i, leg)
+        leg = later[over]
+        over += 1
+        if 2 * over > len(later):
+            self.later[i] = later[over:]
+            self.kept -= over
+            over = 0
+        self.over[i] = over
+        return leg

@@ -23,6 +23,7 @@ from roamcast.world.journeys import Journeys
 from roamcast.world.outlook import GIVEN_UP, Outlook
 
 AHEAD: Final = 0.05  # the share of its work that may be done before its time
+ENDLESS: Final = 1e18  # more work than anybody can do, and no more than an i64 can hold
 
 
 def possible_pairs(
@@ -66,12 +67,13 @@ def possible_pairs_at_once(
     """The same for nodes that walk and never go off. If events turn out to need more `work` (nodes looked at) than
     foreseeing all contacts would, the remaining ones go through `contacts` from a time on."""
     count = 0
-    outlook.most = i64((1.0 + AHEAD) * work)
+    outlook.most = i64(min((1.0 + AHEAD) * work, ENDLESS))
     for event, (t, publisher, expires, interested) in enumerate(publications):
         delivered = GIVEN_UP
         if float(outlook.looked) <= work * (AHEAD + event / len(publications)):
             delivered = outlook.delivered(t, publisher, min(expires, until), interested)
         if delivered == GIVEN_UP:
+            outlook.forget()
             return count + possible_pairs(contacts(t / 1e6), nodes, publications[event:], [], until)
         count += delivered
     return count

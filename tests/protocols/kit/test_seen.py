@@ -53,6 +53,13 @@ def test_ids_behind_a_gap_are_still_found_also_across_the_end_of_the_table(
     assert sum(slot != 0 for slot in seen.slots) == 6 - taken
 
 
+def test_removing_an_id_that_is_not_there_changes_nothing() -> None:
+    seen = Seen()
+    seen.add(5)
+    seen.remove(7)
+    assert len(seen) == 1 and 5 in seen
+
+
 def test_memory_depends_on_the_remembered_ids_and_not_on_all_that_were_added() -> None:
     seen = Seen()
     for n in range(1, 5001):

@@ -49,11 +49,13 @@ class IdSet:
 
     @final
     def remove(self, id: i64) -> None:
-        """Free the slot of an id that is there. Ids that a search would no longer find behind the gap move into it."""
-        self.size -= 1
+        """Free the slot of an id, if it has one. Ids that a search would not find behind the gap any more move into it."""
         slots = self.slots
         last = len(slots) - 1
         gap = slot = self.slot_of(id)
+        if slots[gap] == FREE:
+            return
+        self.size -= 1
         while True:
             slot = slot + 1 & last
             other = slots[slot]
