@@ -49,7 +49,7 @@ class IdSet:
 
     @final
     def remove(self, id: i64) -> None:
-        """Free the slot of an id, if it has one. Ids that a search would not find behind the gap any more move into it."""
+        """Free the slot of an id, if it has one. Ids that a search would not find behind the gap move into it."""
         slots = self.slots
         last = len(slots) - 1
         gap = slot = self.slot_of(id)
