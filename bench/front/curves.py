@@ -51,6 +51,7 @@ def _world(panel: Any, world: World, every: Mapping[str, Point]) -> None:
 def _labels(panel: Any, world: World, others: Mapping[str, Point]) -> None:
     """The paper's own system first; a name that would lie on another one is left out."""
     panel.set(xscale="log", ylim=(-0.05, 1.12))
+    panel.xaxis.set_minor_formatter("")  # labels between powers of ten would lie on each other
     taken: list[tuple[float, float]] = []
     for label in sorted(others, key=lambda label: label != world.own):
         at = (others[label].air_s, others[label].delivered)
