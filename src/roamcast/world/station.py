@@ -120,7 +120,8 @@ class Station(Receiver):
     ) -> None:
         super().__init__(id, mac)
         # used for each frame that is handed up
-        self.heard_from: i64 = 0  # the sender of the frame being handled
+        self.heard_from: i64 = 0  # the sender of the frame being handled, …
+        self.heard_strength = nan  # … and its strength, on a graded radio
         self.protocol: Protocol = UNBORN
         self.recorder = recorder
         self.events = events
@@ -150,7 +151,6 @@ class Station(Receiver):
         self.strength = 0.0  # of the transmission being received, relative to the sensitivity
         self.energy = 0.0  # of all transmissions on the air here
         self.signals: i64 = 0
-        self.heard_strength = nan  # of the frame being handled
         # time spent, us
         self.rx_until: i64 = 0  # receiving is counted up to here
         self.rx_us: i64 = 0
