@@ -123,36 +123,39 @@ def through_spark(spark: Any, folder: Folder, runs: list[Run]) -> None:
 
 
 def rows(folder: Path) -> dict[str, Any]:
-    """The log of one run, copied under other names until there are enough rows."""
+    """The logs of so many runs that there are enough rows."""
     import msgspec
-    import pyarrow.parquet as pq
 
     spark = session(f"local[{WORKERS}]", scratch=folder / "scratch", log=folder / "spark.log")
-    place = Folder(folder / "big")
-    place.log.mkdir(parents=True)
-    run = plan.runs(parse(SHORT.replace("DURATION", "600.0\nrate_hz = 2.0").replace("[0.4, 0.6, 0.8, 1.0]", "1.0")))[0]
-    scenario = run.cell.scenario
-    simulate(scenario, "gossip", run.cell.params, 1, level="frames", log=place.log_of("r0"), run="r0")
-    each = pq.ParquetFile(place.log_of("r0")).metadata.num_rows
-    names = [f"r{k}" for k in range(max(1, round(ROWS / each)))]
-    table = pq.read_table(place.log_of("r0"))
-    for name in names[1:]:
-        copy = table.set_column(0, "run", [[name] * table.num_rows])
-        pq.write_table(copy, place.log_of(name), compression="zstd", row_group_size=65_536)
-    about = [(name, scenario.nodes, scenario.duration_s, msgspec.json.encode(scenario).decode(), 1) for name in names]
+    first = with_logs(1)
+    through_spark(spark, Folder(folder / "first"), first)
+    each = read_log(spark, Folder(folder / "first"), [first[0].id]).count()
+    place, logged = Folder(folder / "big"), with_logs(max(1, round(ROWS / each)))
+    through_spark(spark, place, logged)
+    about = [
+        (run.id, s.nodes, s.duration_s, msgspec.json.encode(s).decode(), run.seed)
+        for run in logged
+        for s in [run.cell.scenario]
+    ]
     runs = spark.createDataFrame(about, "run string, nodes int, sim_s double, scenario string, seed bigint")
+    names = [run.id for run in logged]
     before = memory_mib(os.getpid())
     began = time.perf_counter()
     with measured(read_log(spark, place, names), runs) as metrics:
         results = metrics.collect()
         took_s = time.perf_counter() - began
         at_work = heap_mib(spark)
-    assert len({row.delivery for row in results}) == 1 and len(results) == len(names)
-    total = each * len(names)
+    assert len(results) == len(names) and all(row.delivery > 0.0 for row in results)
+    total = read_log(spark, place, names).count()
     java = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
     memory = {"driver_mib_before": before, "driver_mib": memory_mib(os.getpid()), "java_mib": memory_mib(java)}
     memory |= {"heap_mib_at_work": at_work, "heap_mib": heap_mib(spark)}
     return {"rows": total, "s": took_s, "rows_per_s": total / took_s, **memory}
+
+
+def with_logs(seeds: int) -> list[Run]:
+    text = SHORT.replace("DURATION", "600.0\nrate_hz = 2.0").replace("[0.4, 0.6, 0.8, 1.0]", "1.0")
+    return plan.runs(parse(text.replace("seeds = 50", f'seeds = {seeds}\nlevel = "frames"')))
 
 
 def local(folder: Path) -> dict[str, Any]:

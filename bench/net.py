@@ -36,6 +36,7 @@ MANY = 20_000
 FEW = 3_000
 HOPS = 2_000
 HERE = ("192.0.2.1", 1)
+LANE = 0
 UNBOUNDED = Limits(
     strangers_per_s=1e12,
     address_per_s=1e12,
@@ -68,10 +69,10 @@ def frames(sender: Runner, events: int, copies: int) -> list[bytes]:
     return made
 
 
-def per_second(receive: Callable[[bytes, Any], None], datagrams: list[bytes]) -> int:
+def per_second(receive: Callable[[int, bytes, Any], None], datagrams: list[bytes]) -> int:
     began = time.process_time()
     for datagram in datagrams:
-        receive(datagram, HERE)
+        receive(LANE, datagram, HERE)
     return round(len(datagrams) / (time.process_time() - began))
 
 
