@@ -97,6 +97,6 @@ name = "counter"
     assert len(ended) == 6
     assert len(counted) == 2
     seeds = {run.id: run.seed for run in planned}
-    found = {(seeds[each.run], json.loads(each.tally or "")["possible"]) for each in ended}
+    possible = {(seeds[each.run], json.loads(each.tally or "")["possible"]) for each in ended}
     scenario = planned[0].cell.scenario
-    assert found == {(n, simulating.simulate(scenario, "counter", seed=n).metrics["possible"]) for n in (1, 2)}
+    assert possible == {(n, simulating.simulate(scenario, "counter", seed=n).metrics["possible"]) for n in (1, 2)}
