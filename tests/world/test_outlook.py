@@ -15,7 +15,7 @@ from roamcast.world import assembly, mobility, simulate
 from roamcast.world.assembly import decodable, outlook
 from roamcast.world.contacts.kinetic import KineticContacts
 from roamcast.world.contacts.neighbourhood import Neighbourhood
-from roamcast.world.outlook import PAIR, Outlook
+from roamcast.world.outlook import MOST_LEGS, PAIR, Outlook
 from roamcast.world.possible import possible_pairs, possible_pairs_at_once
 from roamcast.world.scenario import Scenario
 from tests.world.contacts.test_kinetic import Routes
@@ -172,6 +172,22 @@ def test_a_single_event_that_takes_more_work_than_all_contacts_is_given_up() -> 
     assert not begun and endless.looked > 200_000
     assert possible_pairs_at_once(given_up, 20_000.0, contacts, 60, publications, 300 * S) == expected
     assert begun == [1.0] and given_up.looked < 21_000 + PAIR and not given_up.later
+
+
+def test_no_more_legs_are_kept_than_fit_however_much_work_is_allowed() -> None:
+    """Nodes that hardly ever meet, and legs of half a second: most pairs are followed up to the end."""
+    s = Scenario(nodes=60, width_m=3000.0, height_m=3000.0, range_m=20.0, mobility="gauss-markov", step_s=0.5)
+    publications: list[Publication] = [(S, 0, FOREVER, list(range(60)))]
+    begun: list[float] = []
+
+    def contacts(t: float) -> Neighbourhood:
+        begun.append(t)
+        return decodable(s, 1, t)
+
+    ahead = Outlook(mobility.build(s, 1), 60, 1, [20.0] * 60, 1.0)
+    count = possible_pairs_at_once(ahead, 1e30, contacts, 60, publications, 1500 * S)
+    assert begun == [1.0] and MOST_LEGS < ahead.kept < 1.1 * MOST_LEGS and not ahead.later
+    assert count == possible_pairs(decodable(s, 1, 1.0), 60, publications, [], 1500 * S)
 
 
 WORLDS: dict[str, dict[str, Any]] = {
