@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, final
 
 import msgspec
+from mypy_extensions import mypyc_attr
 
 from roamcast.errors import Malformed
 
@@ -25,6 +26,7 @@ MAX_ATTRIBUTES: Final = 64
 
 
 @final
+@mypyc_attr(acyclic=True)
 class Event:
     """`id` is unique in the network: publisher << 32 | the publisher's own sequence number."""
 

@@ -145,7 +145,8 @@ class World:
             self.by_place = self.stations  # rows are in the order of nodes and of subscriptions
         else:
             place = {station.id: k for k, station in enumerate(self.by_place)}
-            self.subscriptions = sorted(subscriptions, key=lambda subscription: place[subscription.node])
+            ordered = sorted(subscriptions, key=lambda subscription: place[subscription.node])
+            self.subscriptions = [Subscription(s.node, s.number, s.filter) for s in ordered]  # side by side in memory
         for station in self.by_place:
             station.protocol = protocol(station, params)
         self.watch_motion = protocol.wants_motion or self.recorder.rows.moves

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from librt.vecs import vec
+from mypy_extensions import i64
 
 from roamcast.errors import InputError
 from roamcast.papers import presets
@@ -42,8 +44,25 @@ def test_everybody_in_reach_is_found_and_nobody_else(
         x, y = motion.position(i, now)
         far = [hypot(motion.x(j, now) - x, motion.y(j, now) - y) for j in range(n)]
         assert list(motion.around(i, now)) == [j for j in range(n) if j != i and far[j] <= reaches[i]]
-        count = motion.look(i, now, 2.0 * reaches[i])  # also beyond the reach of all
-        assert list(motion.in_reach[:count]) == [j for j in range(n) if j != i and far[j] <= 2.0 * reaches[i]]
+        beyond = [j for j in range(n) if j != i and far[j] <= 2.0 * reaches[i]]  # also out of everybody's reach
+        count = motion.look(i, now, 2.0 * reaches[i])
+        assert list(motion.in_reach[:count]) == beyond
+        count = motion.measure(i, now, 2.0 * reaches[i])
+        assert list(motion.in_reach[:count]) == beyond
+        assert motion.squares_in_reach[:count] == motion.squares(i, vec[i64](beyond), now)
+
+
+def test_squares_stay_with_their_nodes_when_these_are_put_in_order() -> None:
+    n = 200  # more than are looked at in the order of their numbers
+    random = Random(1)
+    routes = [[(0.0, random.uniform(0, 900), random.uniform(0, 900))] for _ in range(n)]
+    motion = SoughtContacts(Routes(routes), n, 1, [60.0] * n)
+    for i in range(n):
+        count = motion.measure(i, 0.0, 300.0)
+        found = motion.in_reach[:count]
+        assert list(found) == sorted(found)
+        assert count > 5
+        assert motion.squares_in_reach[:count] == motion.squares(i, found, 0.0)
 
 
 MOVEMENTS: dict[str, dict[str, Any]] = {

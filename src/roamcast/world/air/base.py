@@ -17,6 +17,7 @@ sees the state of another; the second is faster, and is taken where no rows are 
 
 from __future__ import annotations
 
+from librt.random import Random
 from librt.vecs import append, vec
 from mypy_extensions import i64, u8
 
@@ -26,7 +27,7 @@ from roamcast.world.air.medium import Medium
 from roamcast.world.air.transmission import Transmission
 from roamcast.world.published import COPY, FULL, HAS, MUTED, NO_EVENTS, ONLY_COUNTED, WANTED, PublishedEvent
 from roamcast.world.queue import ATTEMPT, END
-from roamcast.world.station import Station
+from roamcast.world.station import UNBORN, Station
 
 
 class Air:
@@ -35,6 +36,7 @@ class Air:
         self.events = medium.events
         self.stations = medium.stations
         self.hearers = medium.hearers
+        self.motion = medium.motion
         self.mac = medium.mac
         self.losses = medium.losses
         self.recorder = medium.recorder
@@ -51,6 +53,12 @@ class Air:
         self.ones = vec[float]([1.0] * len(self.stations))  # strengths where they do not matter
         self.receivers = vec[i64]([0] * len(self.stations))  # numbers of the stations that received a frame, …
         self.heard = self.ones[:]  # … and its strength at each of them
+        # what `fetch` touched last; nobody reads it
+        self.fetched_protocol = UNBORN
+        self.fetched_protocol_rng: Random | None = None
+        self.fetched_mac_rng: Random | None = None
+        self.fetched_us: i64 = 0
+        self.fetched_s = 0.0
 
     # ---- what differs from air to air
 
@@ -194,12 +202,22 @@ class Air:
         stations = self.stations
         index = station.index
         sender = station.id
-        for k in range(got):  # before any protocol acts: a processor fetches stations side by side
+        for k in range(got):  # before any protocol acts
             other = stations[receivers[k]]
             other.heard_from = index
             other.heard_strength = heard[k]
+            self.fetch(other)
         for k in range(got):
             stations[receivers[k]].protocol.on_frame(frame, sender)
+
+    def fetch(self, station: Station) -> None:
+        """Touch what a station needs to pass a frame on: that lies in several places, which in a large world are in no
+        cache. A processor waits for all of them at once if it is asked together, or else for one after the other."""
+        self.fetched_protocol = station.protocol
+        self.fetched_protocol_rng = station.protocol_rng
+        self.fetched_mac_rng = station.mac_rng
+        self.fetched_us = station.tx_us
+        self.fetched_s = self.motion.leg_end(station.index)
 
     def count_copies(self, event: PublishedEvent, got: i64) -> i64:
         """Count the copies of an event that arrived at these receivers, and leave out those that have muted it.

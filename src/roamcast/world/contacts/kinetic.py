@@ -207,8 +207,9 @@ class KineticContacts(WalkingNodes):
                     leg = LEG * peer
                     if peer == i or walked[leg + END] <= t:
                         continue
-                    px = self.x(peer, t) - x
-                    py = self.y(peer, t) - y
+                    age = t - walked[leg]
+                    px = walked[leg + X] + walked[leg + VX] * age - x
+                    py = walked[leg + Y] + walked[leg + VY] * age - y
                     if px > adjacent or px < -adjacent or py > adjacent or py < -adjacent:
                         continue  # far apart, in the same entry of the table
                     wx = walked[leg + VX] - vx

@@ -20,7 +20,7 @@ from typing import Final, final
 from librt.vecs import vec
 from mypy_extensions import i64
 
-from roamcast.world.contacts.walking import WalkingNodes
+from roamcast.world.contacts.walking import LEG, VX, VY, WalkingNodes, X, Y
 from roamcast.world.mobility.base import Leg, Mobility
 
 BEYOND: Final = 0.05  # of the largest reach: with more, nodes are seen less often, and more candidates are no hearers
@@ -45,6 +45,10 @@ class SoughtContacts(WalkingNodes):
         self.xs = vec[float]([0.0] * n)
         self.ys = vec[float]([0.0] * n)
         self.firsts = vec[i64]([0, n])  # where each cell begins
+        # room to put them in order: in a large world, new memory each time would take longer than that
+        self.xs_unsorted = self.xs[:]
+        self.ys_unsorted = self.ys[:]
+        self.cells = self.numbers[:]
         self.columns: i64 = 1
         self.rows: i64 = 1
         self.left = 0.0
@@ -52,7 +56,8 @@ class SoughtContacts(WalkingNodes):
         self.per_m_x = 0.0  # columns …
         self.per_m_y = 0.0  # … and rows in a metre
         self.close = vec[i64]([0] * (n + 1))  # one more, because a node that is too far away is noted and not counted
-        self.in_reach = vec[i64]([0] * n)  # what was found last
+        self.in_reach = vec[i64]([0] * n)  # what was found last, …
+        self.squares_in_reach = vec[float]([0.0] * n)  # … and the squares of the distances, if they were measured
         for i in range(n):
             self.set_out(i)
         self.advance(0.0)
@@ -67,17 +72,11 @@ class SoughtContacts(WalkingNodes):
     # ---- one node looks around
 
     def around(self, i: i64, now: float) -> vec[i64]:
-        return self.around_up_to(self.reaches[i], i, now)
-
-    def around_up_to(self, distance: float, i: i64, now: float) -> vec[i64]:
-        return self.in_reach[: self.look(i, now, distance)]
+        return self.in_reach[: self.look(i, now, self.reaches[i])]
 
     def look(self, i: i64, now: float, distance: float) -> i64:
         """Find the nodes up to this distance from i: the first of `in_reach`, in order. Returns how many they are."""
-        drift = (now - self.seen_at) * self.fastest
-        if drift > self.drift_m:
-            self.see(now)
-            drift = 0.0
+        drift = self.drift_until(now)
         x = self.x(i, now)
         y = self.y(i, now)
         candidates = self.look_through(x, y, distance + drift + CLOSE_M)
@@ -104,6 +103,45 @@ class SoughtContacts(WalkingNodes):
             in_reach[at] = j
             count += 1
         return count
+
+    def measure(self, i: i64, now: float, distance: float) -> i64:
+        """Find them, and the squares of their distances from i: the first of `squares_in_reach`."""
+        x = self.x(i, now)
+        y = self.y(i, now)
+        candidates = self.look_through(x, y, distance + self.drift_until(now) + CLOSE_M)
+        square = distance * distance
+        numbers = self.numbers
+        walked = self.walked
+        close = self.close
+        in_reach = self.in_reach
+        squares = self.squares_in_reach
+        count: i64 = 0
+        for c in range(candidates):
+            j = numbers[close[c]]
+            leg = LEG * j
+            age = now - walked[leg]
+            dx = walked[leg + X] + walked[leg + VX] * age - x
+            dy = walked[leg + Y] + walked[leg + VY] * age - y
+            away = dx * dx + dy * dy
+            if away > square or j == i:
+                continue
+            at = count
+            while at > 0 and in_reach[at - 1] > j:
+                in_reach[at] = in_reach[at - 1]
+                squares[at] = squares[at - 1]
+                at -= 1
+            in_reach[at] = j
+            squares[at] = away
+            count += 1
+        return count
+
+    def drift_until(self, now: float) -> float:
+        """How far a node can be from where it was seen; all are seen again if that is too far."""
+        drift = (now - self.seen_at) * self.fastest
+        if drift > self.drift_m:
+            self.see(now)
+            drift = 0.0
+        return drift
 
     def look_through(self, x: float, y: float, near: float) -> i64:
         """Find the nodes that were seen up to this distance from (x, y): their places among all that were seen are the
@@ -137,18 +175,14 @@ class SoughtContacts(WalkingNodes):
     def see(self, now: float) -> None:
         """Note where all nodes are."""
         n = i64(len(self.xs))
-        x_now = self.xs[:]
-        y_now = self.ys[:]
-        for i in range(n):
-            x_now[i] = self.x(i, now)
-            y_now[i] = self.y(i, now)
+        few = n <= FEW_NODES
+        xs = self.xs if few else self.xs_unsorted
+        ys = self.ys if few else self.ys_unsorted
+        self.places(xs, ys, now)
         self.seen_at = now
-        if n <= FEW_NODES:
-            self.xs = x_now
-            self.ys = y_now
-        else:
-            self.lay_out(x_now, y_now)
-            self.sort_into_cells(x_now, y_now)
+        if not few:
+            self.lay_out(xs, ys)
+            self.sort_into_cells(xs, ys)
 
     def lay_out(self, xs: vec[float], ys: vec[float]) -> None:
         """Cells that cover all these places, and are not many more than the nodes."""
@@ -165,7 +199,7 @@ class SoughtContacts(WalkingNodes):
         """By counting. Nodes in one cell are in the order of their numbers."""
         cells = self.columns * self.rows
         firsts = vec[i64]([0] * int(cells + 2))
-        places = vec[i64]([0] * len(x_now))
+        places = self.cells
         for i in range(i64(len(x_now))):
             cell = place_of(x_now[i] - self.left, self.per_m_x, self.columns) * self.rows
             cell += place_of(y_now[i] - self.bottom, self.per_m_y, self.rows)

@@ -72,6 +72,15 @@ class WalkingNodes(Neighbourhood):
             squares[k] = dx * dx + dy * dy
         return squares
 
+    def places(self, xs: vec[float], ys: vec[float], now: float) -> None:
+        """Where all nodes are."""
+        walked = self.walked
+        for i in range(i64(len(xs))):
+            leg = LEG * i
+            age = now - walked[leg]
+            xs[i] = walked[leg + X] + walked[leg + VX] * age
+            ys[i] = walked[leg + Y] + walked[leg + VY] * age
+
     def speed(self, i: i64) -> float:
         vx, vy = self.walked[LEG * i + VX], self.walked[LEG * i + VY]
         return sqrt(vx * vx + vy * vy)
