@@ -17,7 +17,7 @@ from roamcast.log.schema import QUEUE
 from roamcast.protocols.kit.interface import BROADCAST, NOBODY, Frame, Host, Params, Protocol
 from roamcast.pubsub.event import Event
 from roamcast.world.contacts.neighbourhood import Neighbourhood
-from roamcast.world.fifo import Fifo
+from roamcast.world.frame_queue import FrameQueue
 from roamcast.world.mac.base import Mac
 from roamcast.world.published import MUTED
 from roamcast.world.queue import TIMER, EventQueue
@@ -28,7 +28,7 @@ from roamcast.world.timers import Timers
 
 NEVER: Final = 1 << 60
 NOTHING: Final = -1
-EMPTY: Final[Fifo[tuple[Frame, int]]] = Fifo()  # the queue of all stations that never had to queue a frame
+EMPTY: Final = FrameQueue()  # the queue of all stations that never had to queue a frame
 UNBORN: Final = Protocol(Host(NOBODY), Params())  # before the world is populated
 
 
@@ -186,12 +186,8 @@ class Station(Receiver):
             self.attempt += 1
             if self.head is not None and not self.sending and self.up:
                 self.mac.contend(self)
-        else:
-            queued = enumerate(self.queue.in_order())
-            waiting = [k for k, (each, to) in queued if each.id == id and to == BROADCAST]
-            if not waiting:
-                return False
-            self.queue.remove(waiting[0])
+        elif not self.queue.remove(id, BROADCAST):
+            return False
         self.mac.drop_relay(self, id)
         return True
 
@@ -296,8 +292,8 @@ class Station(Receiver):
             self.head_to = to
         elif len(self.queue) + 1 < self.mac.queue:
             if self.queue is EMPTY:
-                self.queue = Fifo()
-            self.queue.append((frame, to))
+                self.queue = FrameQueue()
+            self.queue.append(frame, to)
         else:
             size = self.mac.bytes_on_air(frame.size)
             self.recorder.lose(self.events.now, self.index, frame, 0, to, size, QUEUE, 0)
