@@ -46,6 +46,7 @@ class Receiver(Host):
         "committed",
         "contending",
         "deafened",
+        "energy",
         "garbled",
         "idle_since",
         "ifs",
@@ -53,6 +54,7 @@ class Receiver(Host):
         "mac",
         "receiving",
         "sending",
+        "signals",
         "slots",
         "up",
         "waiting",
@@ -73,6 +75,8 @@ class Receiver(Host):
         self.index: i64 = id
         self.ifs: i64 = mac.ifs
         self.idle_since: i64 = 0  # no slot is counted before; ahead, if frames for others reserve the medium (NAV)
+        self.energy = 0.0  # of all transmissions on the air here, on a graded radio, …
+        self.signals: i64 = 0  # … and how many these are
         self.mac = mac
         self.deafened: i64 = NOTHING  # the transmission it missed because it sent itself
 
@@ -88,7 +92,6 @@ class Station(Receiver):
         "begun",
         "down_since",
         "due_us",
-        "energy",
         "events",
         "frames",
         "head",
@@ -107,7 +110,6 @@ class Station(Receiver):
         "rx_us",
         "sends_until",
         "serial",
-        "signals",
         "strength",
         "timers",
         "tries",
@@ -149,8 +151,6 @@ class Station(Receiver):
         # a graded radio
         self.radio = radio
         self.strength = 0.0  # of the transmission being received, relative to the sensitivity
-        self.energy = 0.0  # of all transmissions on the air here
-        self.signals: i64 = 0
         # time spent, us
         self.rx_until: i64 = 0  # receiving is counted up to here
         self.rx_us: i64 = 0

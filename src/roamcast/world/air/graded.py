@@ -35,20 +35,25 @@ class GradedAir(AcknowledgedAir):
                 self.write_clashes(station, tx, frame, s, t)
 
     def reach(self, tx: Transmission, s: i64, t: i64) -> None:
-        """One loop for all that happens at the stations: calls for each receiver cost too much."""
+        """One loop for all that happens at the stations: calls for each receiver cost too much. Those that lock on to
+        the frame become the first of its hearers, unless rows of a log are to be in the order of all: at its end, less
+        happens at the others."""
         end = t + tx.airtime
         nav: i64 = 0
         if tx.to >= 0:
             nav = self.reserved(tx, end)
         strengths = tx.strengths
+        hearers = tx.hearers
+        at_once = self.at_once
         threshold = self.threshold
         capture = self.capture
         mac = self.mac
         stations = self.stations
         collided: i64 = 0
         deaf: i64 = 0
+        locked: i64 = 0
         k: i64 = -1
-        for j in tx.hearers:
+        for j in hearers:
             k += 1
             other = stations[j]
             strength = strengths[k]
@@ -64,6 +69,12 @@ class GradedAir(AcknowledgedAir):
                     other.receiving = s
                     other.strength = strength
                     other.garbled = False
+                    if at_once:
+                        hearers[k] = hearers[locked]
+                        hearers[locked] = j
+                        strengths[k] = strengths[locked]
+                        strengths[locked] = strength
+                        locked += 1
                 else:
                     collided += 1
             other.energy += strength
@@ -78,6 +89,8 @@ class GradedAir(AcknowledgedAir):
                 other.busy_until = end
             if other.idle_since < nav and other.index != tx.to:
                 other.idle_since = nav
+        if at_once:
+            tx.visits = locked
         self.collided = collided
         self.deaf = deaf
 
@@ -96,17 +109,29 @@ class GradedAir(AcknowledgedAir):
 
     # ---- frames end
 
+    def settle(self, tx: Transmission, s: i64, t: i64) -> i64:
+        self.fade_out(tx)
+        return super().settle(tx, s, t)
+
+    def end_acknowledgement(self, station: Station, tx: Transmission, s: i64, t: i64) -> None:
+        self.fade_out(tx)
+        super().end_acknowledgement(station, tx, s, t)
+
+    def fade_out(self, tx: Transmission) -> None:
+        """A frame ends at those that only sensed it."""
+        strengths = tx.strengths
+        stations = self.stations
+        hearers = tx.hearers
+        for k in range(tx.visits, i64(len(hearers))):
+            strength = strengths[k]
+            if strength >= 0.0:  # not UNSENSED
+                fade(stations[hearers[k]], strength)
+
     def leave(self, other: Station, tx: Transmission, s: i64, k: i64) -> i64:
-        """The sum of signals starts at zero again when it is silent, so that rounding errors do not add up."""
         strength = tx.strengths[k]
         if strength < 0.0:  # UNSENSED
             return UNHEARD
-        if other.signals > 1:
-            other.signals -= 1
-            other.energy -= strength
-        else:
-            other.signals = 0
-            other.energy = 0.0
+        fade(other, strength)
         if other.receiving == s:
             other.receiving = NOTHING
             return COLLIDED if other.garbled else INTACT
@@ -114,3 +139,14 @@ class GradedAir(AcknowledgedAir):
             other.deafened = NOTHING
             return DEAF
         return UNHEARD
+
+
+def fade(station: Station, strength: float) -> None:
+    """A signal ends. The sum of signals starts at zero again when it is silent, so that rounding errors do not add
+    up."""
+    if station.signals > 1:
+        station.signals -= 1
+        station.energy -= strength
+    else:
+        station.signals = 0
+        station.energy = 0.0
