@@ -23,7 +23,7 @@ def build(medium: Medium, metered: bool) -> Air:
     if not mac.contends:
         return IdealAir(medium)
     if not medium.radio.plain:
-        return GradedAir(medium)
+        return GradedAir(medium, metered)
     if medium.losses is not None or medium.recorder.rows.frames or medium.faults.any():
         return PlainAir(medium)
     return MeteredAir(medium) if metered else SteadyAir(medium)

@@ -41,6 +41,7 @@ class AcknowledgedAir(Air):
         # receivers that lose the transmission that starts or ends:
         self.collided: i64 = 0  # to another frame
         self.deaf: i64 = 0  # because they send
+        self.shared_listening = False  # whether nobody needs to know how long each single station listened
 
     # ---- frames end
 
@@ -87,6 +88,7 @@ class AcknowledgedAir(Air):
         stations = self.stations
         hearers = tx.hearers
         ifs = self.mac.ifs
+        shared = self.shared_listening
         got: i64 = 0
         collided: i64 = 0
         deaf: i64 = 0
@@ -99,7 +101,8 @@ class AcknowledgedAir(Air):
             if fate == DEAF:
                 deaf += 1
                 continue
-            other.listened(tx.start, t)
+            if not shared:
+                other.listened(tx.start, t)
             if fate == COLLIDED:
                 collided += 1
                 continue
@@ -108,6 +111,8 @@ class AcknowledgedAir(Air):
             receivers[got] = j
             heard[got] = tx.strengths[k]
             got += 1
+        if shared:
+            self.energy.shared_rx_us += (got + collided) * tx.airtime
         self.collided = collided
         self.deaf = deaf
         return got

@@ -17,8 +17,9 @@ from roamcast.world.station import NOTHING, Station
 
 @final
 class GradedAir(AcknowledgedAir):
-    def __init__(self, medium: Medium) -> None:
+    def __init__(self, medium: Medium, metered: bool) -> None:
         super().__init__(medium)
+        self.shared_listening = not metered  # and no two frames that a station listens to overlap
         self.threshold = medium.radio.threshold
         self.capture = medium.radio.capture
 
