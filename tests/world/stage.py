@@ -177,9 +177,9 @@ class Stage:
         """A fault of faults.py at this instant; no other one follows from it."""
         self.switches.append((round(t_s * US), node, what))
 
-    def run(self, seconds: float) -> Stage:
+    def run(self, seconds: float, protocol: type[Actor] = Actor) -> Stage:
         self.world.planned = sorted(self.script, key=lambda p: (p.t, p.node))
-        self.world.populate(Actor, Params(), self.subscriptions)
+        self.world.populate(protocol, Params(), self.subscriptions)
         self.world.start()
         self.faults.awake = self.faults.asleep = NEVER_US
         self.faults.crash_mean = self.faults.repair_mean = NEVER_US

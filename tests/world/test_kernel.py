@@ -15,7 +15,7 @@ from roamcast.world.scenario import Scenario
 from roamcast.world.simulate import simulate
 from tests.support.log_metrics import energy
 from tests.support.sinks import MemorySink
-from tests.world.stage import AIRTIME_US, DIFS_US, US, Stage
+from tests.world.stage import AIRTIME_US, DIFS_US, US, Actor, Stage
 
 PAIR = [(0.0, 0.0), (100.0, 0.0)]
 LAWS = pytest.mark.parametrize("law", ["disc", "log-distance"])
@@ -276,6 +276,22 @@ def test_the_battery_falls_by_the_energy_that_the_node_used() -> None:
     s = AIRTIME_US * 1e-6
     assert stage.stations[0].battery() == pytest.approx(1.0 - (0.83 + (1.4 - 0.83) * s) / 1000.0)
     assert stage.stations[1].battery() == pytest.approx(1.0 - (0.83 + (1.0 - 0.83) * s) / 1000.0)
+
+
+class Careful(Actor):
+    """Reads its battery."""
+
+    wants_battery = True
+
+
+@LAWS
+def test_a_protocol_that_reads_its_battery_finds_its_own_listening_there(law: str) -> None:
+    stage = Stage(PAIR, law=law, level="deliveries")  # at this level frames end everywhere at once
+    stage.send(0.1, 0)
+    stage.run(1.0, Careful)
+    assert stage.world.air.at_once
+    assert stage.stations[1].received_us(US) == AIRTIME_US
+    assert stage.world.energy_j(US) == pytest.approx(2 * 0.83 + (1.4 - 0.83 + 1.0 - 0.83) * AIRTIME_US * 1e-6)
 
 
 def test_an_empty_battery_is_empty() -> None:
