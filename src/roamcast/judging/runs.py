@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from roamcast.errors import InputError, NoData
-from roamcast.judging import settings
+from roamcast.judging import settings, student
 from roamcast.judging.publisher import publisher
 from roamcast.judging.quantities import value
 from roamcast.judging.words import described
@@ -73,7 +73,7 @@ def number(row: Row, x: str) -> float:
 
 
 def samples(rows: Iterable[Row], metric: str) -> Samples:
-    """The metric by seed; where several cells are chosen, their mean."""
+    """The metric by seed; where several cells are chosen, their mean, which does not depend on the order of rows."""
     by_seed: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         have = value(row, metric)
@@ -81,7 +81,7 @@ def samples(rows: Iterable[Row], metric: str) -> Samples:
             by_seed[row["seed"]].append(have)
     if not by_seed:
         raise NoData(f"no run has a {metric}")
-    return {seed: sum(values) / len(values) for seed, values in sorted(by_seed.items())}
+    return {seed: student.mean(values) for seed, values in sorted(by_seed.items())}
 
 
 def curve(rows: Iterable[Row], x: str, metric: str) -> dict[float, Samples]:
@@ -98,7 +98,7 @@ def split(rows: Iterable[Row], x: str) -> dict[float, list[Row]]:
 
 
 def mean(by_seed: Samples) -> float:
-    return sum(by_seed.values()) / len(by_seed)
+    return student.mean([*by_seed.values()])
 
 
 def paired(a: Samples, b: Samples) -> list[float]:
