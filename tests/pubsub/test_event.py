@@ -17,6 +17,18 @@ NO_ATTRIBUTES: list[Any] = [None, [], {1: 2}, {"t": None}, {"t": [1]}, {"t": b"x
 PLAIN = [event_id(7, 1), "news", {"t": 3}, b"x", 1000, LOCAL]
 
 
+def test_events_at_the_end_of_a_long_chain_take_nothing_along() -> None:
+    """Deep inside a deallocation CPython puts an object aside by its collector's head, so an event must have one."""
+    made = [Event(event_id(1, k + 1)) for k in range(4000)]
+    kept = made[::2]
+    sizes = [event.size for event in kept]
+    chain: tuple[Any, ...] = ()
+    for event in made[1::2]:
+        chain = (chain, event)
+    del made, event, chain
+    assert [event.size for event in kept] == sizes
+
+
 @given(events)
 def test_an_event_is_decoded_unchanged_and_states_its_size(event: Event) -> None:
     data = msgspec.msgpack.encode(event.fields())

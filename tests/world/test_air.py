@@ -92,6 +92,16 @@ def test_a_node_does_not_hear_while_it_sends(law: str) -> None:
 
 
 @LAWS
+def test_rows_of_stations_that_lose_a_frame_are_in_the_order_of_nodes(law: str) -> None:
+    stage = Stage([(-140.0, 0.0), (140.0, 0.0), (0.0, 140.0), (0.0, 0.0)], law=law)
+    for node in (0, 1, 3):
+        stage.send(0.1, node)
+    stage.run(1.0)
+    assert [row.node for row in stage.rows("lose") if row.peer == 3] == [0, 1]
+    assert stage.heard(2) != []
+
+
+@LAWS
 def test_time_spent_on_frames_is_counted(law: str) -> None:
     stage = Stage(ROW, law=law, level="frames")
     stage.send(0.001, 0)

@@ -31,7 +31,8 @@ FAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("protocol", ["gossip", "subtree", "frugal"])  # broadcasts, unicasts, frames of several events
+# broadcasts, unicasts, frames of several events, and one that reads its battery
+@pytest.mark.parametrize("protocol", ["gossip", "subtree", "frugal", "treegroup"])
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("access", ["dcf", "ideal"])
 @pytest.mark.parametrize("radio", RADIOS)

@@ -278,6 +278,15 @@ def test_the_battery_falls_by_the_energy_that_the_node_used() -> None:
     assert stage.stations[1].battery() == pytest.approx(1.0 - (0.83 + (1.0 - 0.83) * s) / 1000.0)
 
 
+def test_subscriptions_keep_their_numbers_whatever_order_nodes_lie_in() -> None:
+    stage = Stage(PAIR, level="summary")
+    stage.world.by_place = stage.stations[::-1]
+    stage.subscriptions = [Subscription(0, 5, NEWS), Subscription(1, 7, NEWS), Subscription(0, 9, Topic("sports"))]
+    stage.run(1.0)
+    assert [number for _, number, _ in stage.happened(0, "subscribe")] == [5, 9]
+    assert [number for _, number, _ in stage.happened(1, "subscribe")] == [7]
+
+
 class Careful(Actor):
     """Reads its battery."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Final, final
 
 import msgspec
-from mypy_extensions import mypyc_attr
 
 from roamcast.errors import Malformed
 
@@ -26,7 +25,6 @@ MAX_ATTRIBUTES: Final = 64
 
 
 @final
-@mypyc_attr(acyclic=True)
 class Event:
     """`id` is unique in the network: publisher << 32 | the publisher's own sequence number."""
 

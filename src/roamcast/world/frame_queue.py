@@ -2,8 +2,8 @@
 
 `list.pop(0)` moves all items behind the first one, so a queue of n items costs n² to empty. Here an item is moved once:
 those that came wait in one list, and when the other list is empty, they are turned round into it, so that the first
-item is at its end. Frames and addressees have lists of their own, because a pair of them is an object more: floodings
-on a medium without a limit have a hundred million frames waiting.
+item is at its end. Frames and addressees have lists of their own, because a pair of them would be an object more: where
+floods overload a medium without a limit, a hundred million frames wait.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class FrameQueue:
     def __init__(self) -> None:
         self.came: list[Frame] = []
         self.came_to: list[int] = []
-        self.goes: list[Frame] = []  # the first one last
+        self.goes: list[Frame] = []  # the first frame last
         self.goes_to: list[int] = []
 
     def __bool__(self) -> bool:
@@ -34,7 +34,7 @@ class FrameQueue:
         self.came_to.append(to)
 
     def take(self) -> tuple[Frame, int]:
-        """Remove the first one and return it."""
+        """Remove the first frame, and return it with its addressee."""
         if not self.goes:
             self.turn_round()
         return self.goes.pop(), self.goes_to.pop()
@@ -46,8 +46,8 @@ class FrameQueue:
         self.came_to, self.goes_to = self.goes_to, self.came_to
 
     def remove(self, id: int, to: int) -> bool:
-        """Remove the first one with this id and addressee, if there is one. Unlike the rest, this takes time for every
-        frame."""
+        """Remove the first frame with this id and addressee. Returns whether there was one. Unlike the rest, this takes
+        time for every frame that waits."""
         self.came = self.goes[::-1] + self.came
         self.came_to = self.goes_to[::-1] + self.came_to
         self.goes = []

@@ -146,7 +146,7 @@ class World:
         else:
             place = {station.id: k for k, station in enumerate(self.by_place)}
             ordered = sorted(subscriptions, key=lambda subscription: place[subscription.node])
-            self.subscriptions = [Subscription(s.node, s.number, s.filter) for s in ordered]  # side by side in memory
+            self.subscriptions = [Subscription(s.node, s.number, s.filter) for s in ordered]  # in this order in memory
         for station in self.by_place:
             station.protocol = protocol(station, params)
         self.watch_motion = protocol.wants_motion or self.recorder.rows.moves

@@ -106,10 +106,9 @@ class Outlook(WalkingNodes):
     def see(self, publisher: i64, t: float) -> None:
         """Work out where all nodes are; all except the publisher lack the event."""
         xs, ys, left = self.xs, self.ys, self.left
+        self.locate(xs, ys, t)
         lacking: i64 = 0
         for i in range(i64(len(xs))):
-            xs[i] = self.x(i, t)
-            ys[i] = self.y(i, t)
             if i != publisher:
                 left[lacking] = i
                 lacking += 1

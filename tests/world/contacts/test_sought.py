@@ -45,8 +45,6 @@ def test_everybody_in_reach_is_found_and_nobody_else(
         far = [hypot(motion.x(j, now) - x, motion.y(j, now) - y) for j in range(n)]
         assert list(motion.around(i, now)) == [j for j in range(n) if j != i and far[j] <= reaches[i]]
         beyond = [j for j in range(n) if j != i and far[j] <= 2.0 * reaches[i]]  # also out of everybody's reach
-        count = motion.look(i, now, 2.0 * reaches[i])
-        assert list(motion.in_reach[:count]) == beyond
         count = motion.measure(i, now, 2.0 * reaches[i])
         assert list(motion.in_reach[:count]) == beyond
         assert motion.squares_in_reach[:count] == motion.squares(i, vec[i64](beyond), now)

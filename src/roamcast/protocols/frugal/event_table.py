@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
 from roamcast.protocols.frugal.frames import Id, table_id
 from roamcast.pubsub.event import Event
@@ -29,7 +29,6 @@ NEVER: Final = 1 << 60
 
 
 @final
-@mypyc_attr(acyclic=True)  # saves 16 bytes each; a large world has a hundred thousand
 class StoredEvent:
     """A row: the event, its expiry, how often it was forwarded (the paper's counter), whether it is this node's own."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final, final
 
-from mypy_extensions import mypyc_attr
-
 from roamcast.protocols.kit.interface import Frame
 from roamcast.protocols.kit.wire import as_int, counted, uint_size
 from roamcast.pubsub.event import FOREVER, Event, event_from_fields
@@ -14,7 +12,6 @@ TTL_MAX: Final = 255
 
 
 @final
-@mypyc_attr(acyclic=True)
 class EventFrame(Frame):
     """An event, the hops it may still go (0 means any number), and its age when it was handed to the MAC.
 

@@ -43,7 +43,7 @@ NO_EVENTS: Final[list[Event]] = []
 # ---------------------------------------------------------------------------------------------------------- frames
 
 
-@mypyc_attr(allow_interpreted_subclasses=True, acyclic=True)
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Frame:
     """One link-layer payload: a value whose content does not change, with a wire encoding.
 

@@ -41,7 +41,7 @@ class AcknowledgedAir(Air):
         # receivers that lose the transmission that starts or ends:
         self.collided: i64 = 0  # to another frame
         self.deaf: i64 = 0  # because they send
-        self.shared_listening = False  # whether nobody needs to know how long each single station listened
+        self.shared_listening = False  # whether listening is counted with each frame, not by each station
 
     # ---- frames end
 

@@ -211,8 +211,9 @@ class Air:
             stations[receivers[k]].protocol.on_frame(frame, sender)
 
     def fetch(self, station: Station) -> None:
-        """Touch what a station needs to pass a frame on: that lies in several places, which in a large world are in no
-        cache. A processor waits for all of them at once if it is asked together, or else for one after the other."""
+        """Touch all that a station needs to pass a frame on. It lies in several places, which in a large world are in
+        no cache. Asked for all of them together, a processor waits once; asked for each when it is needed, it waits for
+        each."""
         self.fetched_protocol = station.protocol
         self.fetched_protocol_rng = station.protocol_rng
         self.fetched_mac_rng = station.mac_rng

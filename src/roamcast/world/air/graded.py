@@ -19,7 +19,7 @@ from roamcast.world.station import NOTHING, Station
 class GradedAir(AcknowledgedAir):
     def __init__(self, medium: Medium, metered: bool) -> None:
         super().__init__(medium)
-        self.shared_listening = not metered  # and no two frames that a station listens to overlap
+        self.shared_listening = not metered  # right, because frames that a station listens to never overlap
         self.threshold = medium.radio.threshold
         self.capture = medium.radio.capture
 
@@ -36,9 +36,9 @@ class GradedAir(AcknowledgedAir):
                 self.write_clashes(station, tx, frame, s, t)
 
     def reach(self, tx: Transmission, s: i64, t: i64) -> None:
-        """One loop for all that happens at the stations: calls for each receiver cost too much. Those that lock on to
-        the frame become the first of its hearers, unless rows of a log are to be in the order of all: at its end, less
-        happens at the others."""
+        """One loop for all that happens at the stations: calls for each receiver cost too much. Where a frame ends at
+        all of them at once, those that lock on to it are moved to the front, because less happens at the others then.
+        Otherwise all stay in order, as rows of a log need them."""
         end = t + tx.airtime
         nav: i64 = 0
         if tx.to >= 0:
@@ -119,7 +119,7 @@ class GradedAir(AcknowledgedAir):
         super().end_acknowledgement(station, tx, s, t)
 
     def fade_out(self, tx: Transmission) -> None:
-        """A frame ends at those that only sensed it."""
+        """A frame ends at those that did not lock on to it."""
         strengths = tx.strengths
         stations = self.stations
         hearers = tx.hearers

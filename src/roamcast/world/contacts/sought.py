@@ -48,7 +48,7 @@ class SoughtContacts(WalkingNodes):
         # room to put them in order: in a large world, new memory each time would take longer than that
         self.xs_unsorted = self.xs[:]
         self.ys_unsorted = self.ys[:]
-        self.cells = self.numbers[:]
+        self.cell_of = self.numbers[:]
         self.columns: i64 = 1
         self.rows: i64 = 1
         self.left = 0.0
@@ -72,10 +72,11 @@ class SoughtContacts(WalkingNodes):
     # ---- one node looks around
 
     def around(self, i: i64, now: float) -> vec[i64]:
-        return self.in_reach[: self.look(i, now, self.reaches[i])]
+        return self.in_reach[: self.look(i, now)]
 
-    def look(self, i: i64, now: float, distance: float) -> i64:
-        """Find the nodes up to this distance from i: the first of `in_reach`, in order. Returns how many they are."""
+    def look(self, i: i64, now: float) -> i64:
+        """Find the nodes that hear i: the first of `in_reach`, in order. Returns how many they are."""
+        distance = self.reaches[i]
         drift = self.drift_until(now)
         x = self.x(i, now)
         y = self.y(i, now)
@@ -105,10 +106,12 @@ class SoughtContacts(WalkingNodes):
         return count
 
     def measure(self, i: i64, now: float, distance: float) -> i64:
-        """Find them, and the squares of their distances from i: the first of `squares_in_reach`."""
+        """Find the nodes up to this distance from i as `look` does, and the squares of their distances: the first of
+        `squares_in_reach`."""
+        drift = self.drift_until(now)
         x = self.x(i, now)
         y = self.y(i, now)
-        candidates = self.look_through(x, y, distance + self.drift_until(now) + CLOSE_M)
+        candidates = self.look_through(x, y, distance + drift + CLOSE_M)
         square = distance * distance
         numbers = self.numbers
         walked = self.walked
@@ -178,7 +181,7 @@ class SoughtContacts(WalkingNodes):
         few = n <= FEW_NODES
         xs = self.xs if few else self.xs_unsorted
         ys = self.ys if few else self.ys_unsorted
-        self.places(xs, ys, now)
+        self.locate(xs, ys, now)
         self.seen_at = now
         if not few:
             self.lay_out(xs, ys)
@@ -199,17 +202,17 @@ class SoughtContacts(WalkingNodes):
         """By counting. Nodes in one cell are in the order of their numbers."""
         cells = self.columns * self.rows
         firsts = vec[i64]([0] * int(cells + 2))
-        places = self.cells
+        cell_of = self.cell_of
         for i in range(i64(len(x_now))):
             cell = place_of(x_now[i] - self.left, self.per_m_x, self.columns) * self.rows
             cell += place_of(y_now[i] - self.bottom, self.per_m_y, self.rows)
-            places[i] = cell
+            cell_of[i] = cell
             firsts[cell + 2] += 1
         for cell in range(1, cells + 1):
             firsts[cell + 1] += firsts[cell]
         for i in range(i64(len(x_now))):  # where the next node of a cell goes is one entry behind
-            at = firsts[places[i] + 1]
-            firsts[places[i] + 1] = at + 1
+            at = firsts[cell_of[i] + 1]
+            firsts[cell_of[i] + 1] = at + 1
             self.numbers[at] = i
             self.xs[at] = x_now[i]
             self.ys[at] = y_now[i]

@@ -44,7 +44,7 @@ class WalkingNodes(Neighbourhood):
             self.walk_on(queue.key >> 32, queue.t)
         self.next = queue.first()
 
-    # ---- positions
+    # ---- positions; in loops over many nodes they are written out, because calls would take longer
 
     def x(self, i: i64, now: float) -> float:
         leg = LEG * i
@@ -72,8 +72,8 @@ class WalkingNodes(Neighbourhood):
             squares[k] = dx * dx + dy * dy
         return squares
 
-    def places(self, xs: vec[float], ys: vec[float], now: float) -> None:
-        """Where all nodes are."""
+    def locate(self, xs: vec[float], ys: vec[float], now: float) -> None:
+        """Set `xs` and `ys` to where all nodes are."""
         walked = self.walked
         for i in range(i64(len(xs))):
             leg = LEG * i
