@@ -57,10 +57,10 @@ def test_squares_stay_with_their_nodes_when_these_are_put_in_order() -> None:
     motion = SoughtContacts(Routes(routes), n, 1, [60.0] * n)
     for i in range(n):
         count = motion.measure(i, 0.0, 300.0)
-        found = motion.in_reach[:count]
-        assert list(found) == sorted(found)
+        hearers = motion.in_reach[:count]
+        assert list(hearers) == sorted(hearers)
         assert count > 5
-        assert motion.squares_in_reach[:count] == motion.squares(i, found, 0.0)
+        assert motion.squares_in_reach[:count] == motion.squares(i, hearers, 0.0)
 
 
 MOVEMENTS: dict[str, dict[str, Any]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import final
 
+from librt.vecs import vec
 from mypy_extensions import i64
 
 from roamcast.log.schema import COLLISION, HALF_DUPLEX
@@ -48,15 +49,12 @@ class GradedAir(AcknowledgedAir):
         at_once = self.at_once
         threshold = self.threshold
         capture = self.capture
-        mac = self.mac
         stations = self.stations
         collided: i64 = 0
         deaf: i64 = 0
         locked: i64 = 0
-        k: i64 = -1
-        for j in hearers:
-            k += 1
-            other = stations[j]
+        for k in range(i64(len(hearers))):
+            other = stations[hearers[k]]
             strength = strengths[k]
             if strength < threshold or not other.up:
                 strengths[k] = UNSENSED
@@ -71,22 +69,15 @@ class GradedAir(AcknowledgedAir):
                     other.strength = strength
                     other.garbled = False
                     if at_once:
-                        hearers[k] = hearers[locked]
-                        hearers[locked] = j
-                        strengths[k] = strengths[locked]
-                        strengths[locked] = strength
+                        change_places(hearers, strengths, k, locked)
                         locked += 1
                 else:
                     collided += 1
             other.energy += strength
             other.signals += 1
             if other.busy_until <= t:
-                if other.contending:
-                    mac.freeze(other, t)
-                elif other.slots > 0:
-                    mac.count_down(other, t)
-                other.busy_until = end
-            elif other.busy_until < end:
+                self.interrupt(other, t)
+            if other.busy_until < end:
                 other.busy_until = end
             if other.idle_since < nav and other.index != tx.to:
                 other.idle_since = nav
@@ -94,6 +85,13 @@ class GradedAir(AcknowledgedAir):
             tx.visits = locked
         self.collided = collided
         self.deaf = deaf
+
+    def interrupt(self, other: Station, t: i64) -> None:
+        """The medium gets busy at a station: its back-off stops."""
+        if other.contending:
+            self.mac.freeze(other, t)
+        elif other.slots > 0:
+            self.mac.count_down(other, t)
 
     def disturb(self, other: Station, strength: float, t: i64) -> None:
         """A signal of this strength reaches a station that is receiving a frame, and may garble it."""
@@ -140,6 +138,12 @@ class GradedAir(AcknowledgedAir):
             other.deafened = NOTHING
             return DEAF
         return UNHEARD
+
+
+def change_places(hearers: vec[i64], strengths: vec[float], k: i64, front: i64) -> None:
+    j, strength = hearers[k], strengths[k]
+    hearers[k], strengths[k] = hearers[front], strengths[front]
+    hearers[front], strengths[front] = j, strength
 
 
 def fade(station: Station, strength: float) -> None:

@@ -68,9 +68,9 @@ class Medium:
         far = sought.reaches[i]
         if self.radio.per_frame:
             far = min(far, (1.0 + MARGIN) * self.radio.sensed_up_to(r))
-        found = sought.measure(i, now, far)
-        tx.hearers = sought.in_reach[:found]
-        tx.strengths = sought.squares_in_reach[:found]
+        count = sought.measure(i, now, far)
+        tx.hearers = sought.in_reach[:count]
+        tx.strengths = sought.squares_in_reach[:count]
         self.radio.strengths(i, tx.hearers, r * r, tx.strengths)
 
     def strengths(self, i: i64, row: vec[i64], t: i64) -> vec[float]:
