@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import final
 
-from librt.vecs import vec
 from mypy_extensions import i64
 
 from roamcast.log.schema import COLLISION, HALF_DUPLEX
@@ -37,24 +36,22 @@ class GradedAir(AcknowledgedAir):
                 self.write_clashes(station, tx, frame, s, t)
 
     def reach(self, tx: Transmission, s: i64, t: i64) -> None:
-        """One loop for all that happens at the stations: calls for each receiver cost too much. Where a frame ends at
-        all of them at once, those that lock on to it are moved to the front, because less happens at the others then.
-        Otherwise all stay in order, as rows of a log need them."""
+        """One loop, because calls for each receiver cost too much. Where a frame ends at all hearers at once, those
+        that lock on to it are moved to the front, because less happens at the others then; rows need all in order."""
         end = t + tx.airtime
-        nav: i64 = 0
-        if tx.to >= 0:
-            nav = self.reserved(tx, end)
+        nav: i64 = self.reserved(tx, end) if tx.to >= 0 else 0
         strengths = tx.strengths
         hearers = tx.hearers
-        at_once = self.at_once
         threshold = self.threshold
         capture = self.capture
+        mac = self.mac
         stations = self.stations
-        collided: i64 = 0
-        deaf: i64 = 0
+        self.collided = 0
+        self.deaf = 0
         locked: i64 = 0
         for k in range(i64(len(hearers))):
-            other = stations[hearers[k]]
+            j = hearers[k]
+            other = stations[j]
             strength = strengths[k]
             if strength < threshold or not other.up:
                 strengths[k] = UNSENSED
@@ -63,35 +60,30 @@ class GradedAir(AcknowledgedAir):
                 self.disturb(other, strength, t)
             if strength >= 1.0:
                 if other.sending:
-                    deaf += 1
+                    self.deaf += 1
                 elif other.receiving < 0 and strength >= capture * other.energy:
                     other.receiving = s
                     other.strength = strength
                     other.garbled = False
-                    if at_once:
-                        change_places(hearers, strengths, k, locked)
+                    if self.at_once:
+                        hearers[k], strengths[k] = hearers[locked], strengths[locked]
+                        hearers[locked], strengths[locked] = j, strength
                         locked += 1
                 else:
-                    collided += 1
+                    self.collided += 1
             other.energy += strength
             other.signals += 1
             if other.busy_until <= t:
-                self.interrupt(other, t)
+                if other.contending:
+                    mac.freeze(other, t)
+                elif other.slots > 0:
+                    mac.count_down(other, t)
             if other.busy_until < end:
                 other.busy_until = end
             if other.idle_since < nav and other.index != tx.to:
                 other.idle_since = nav
-        if at_once:
+        if self.at_once:
             tx.visits = locked
-        self.collided = collided
-        self.deaf = deaf
-
-    def interrupt(self, other: Station, t: i64) -> None:
-        """The medium gets busy at a station: its back-off stops."""
-        if other.contending:
-            self.mac.freeze(other, t)
-        elif other.slots > 0:
-            self.mac.count_down(other, t)
 
     def disturb(self, other: Station, strength: float, t: i64) -> None:
         """A signal of this strength reaches a station that is receiving a frame, and may garble it."""
@@ -138,12 +130,6 @@ class GradedAir(AcknowledgedAir):
             other.deafened = NOTHING
             return DEAF
         return UNHEARD
-
-
-def change_places(hearers: vec[i64], strengths: vec[float], k: i64, front: i64) -> None:
-    j, strength = hearers[k], strengths[k]
-    hearers[k], strengths[k] = hearers[front], strengths[front]
-    hearers[front], strengths[front] = j, strength
 
 
 def fade(station: Station, strength: float) -> None:
